@@ -92,9 +92,8 @@ class Episodic:
     def get_context(self, *, max_tokens: MaxTokens = PAGE_TOKENS) -> ContextBlocks:
         """Show the blocks of context that a conversation starts with."""
         from everloom.episodic.recall import get_context
-        from everloom.kernel.answer.budget import fitted
 
-        return fitted(get_context(self._being), max_tokens)
+        return get_context(self._being, max_tokens)
 
     @_tool(
         "Recall",
@@ -180,7 +179,7 @@ class Episodic:
         correct those with update_memory. A patrol turns scenes into memories; ten waiting scenes start one.""",
         agent=True,
     )
-    def update_notes(
+    def update_notes(  # noqa: PLR0913  the contract's parameters
         self,
         *,
         action: Annotated[Literal["append", "update"], helps("add, or replace waiting scenes")] = "append",
@@ -194,6 +193,8 @@ class Episodic:
         note_type_updates: Annotated[
             Sequence[Mapping[str, Any]], Says("{id, type}", flag="--retype", metavar="JSON")
         ] = (),
+        read_ids: Annotated[Sequence[int], Says("notes that were read", flag="--read", metavar="ID")] = (),
+        unread_ids: Annotated[Sequence[int], Says("notes to show first again", flag="--unread", metavar="ID")] = (),
         origin: Annotated[str | None, Says("tool, import, web:SITE")] = None,
         idempotency_key: Key = None,
     ) -> NotesUpdated:
@@ -202,7 +203,7 @@ class Episodic:
         from everloom.episodic.patrol import patrol_if_many_wait
 
         being = self._being.told_by(origin)
-        request = NotesRequest(action, scenes, notes, scene_ids, note_type_updates)
+        request = NotesRequest(action, scenes, notes, scene_ids, note_type_updates, read_ids, unread_ids)
         return patrol_if_many_wait(self._being, self._work, update_notes(being, request, idempotency_key))
 
     @_tool(

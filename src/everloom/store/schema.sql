@@ -1196,3 +1196,8 @@ CREATE INDEX program_record_by_end ON program_record (workspace_id, expires_at) 
 -- In the order of characters, whatever the language of the database: only then do paths with one beginning stand together.
 CREATE INDEX program_record_by_path ON program_record (workspace_id, space, namespace COLLATE "C", position);
 -- end
+
+-- When a note was first shown in a context or marked as read, and in which session: that one still finds it unread for a
+-- while, so that its context stays the same. Null for what nobody has read.
+ALTER TABLE note ADD COLUMN read_at BIGINT;
+ALTER TABLE note ADD COLUMN read_in BIGINT;

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
 from everloom.clock import to_micros
@@ -19,7 +19,7 @@ from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.journal import register
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document
-from everloom.kernel.texts import LONGEST_TEXT, UNSTORABLE, checked
+from everloom.kernel.texts import LONGEST_TEXT, UNSTORABLE, checked, checked_name
 from everloom.kernel.trust.review import HELD, hold
 from everloom.store import Row, Unit, value_from
 
@@ -28,6 +28,9 @@ _PARSE_FAILED = "[PARSE_FAILED]"
 _MOST_REASONS = 3
 # All of them go into a prompt, so there must be a limit; the oldest come first, because they have waited longest.
 _MOST_OPEN = 200
+
+# As long as clients are told to cache a context: until then, a session finds its notes where they were.
+_SAME_READING = timedelta(hours=1)
 
 _NoteType = Literal["scene", "note", "someday"]
 
@@ -41,6 +44,8 @@ class BeingNote:
     content: str
     problem: str | None
     created_at: datetime
+    # When it was first shown in a context, or marked as read; None while nobody has read it.
+    read_at: datetime | None = None
 
     @property
     def text(self) -> str:
@@ -101,6 +106,8 @@ class NotesRequest:
     notes: Sequence[object]
     scene_ids: Sequence[int]
     note_type_updates: Sequence[Mapping[str, Any]]
+    read_ids: Sequence[int] = ()
+    unread_ids: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +173,8 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
             add_note(tx, item, kind, content)
         for change in request.note_type_updates:
             _change_type(tx, change)
+        tx.unit.run("episodic.note_read", ids=_readable(tx.unit, request.read_ids), at=to_micros(tx.at))
+        tx.unit.run("episodic.note_unread", ids=_readable(tx.unit, request.unread_ids))
         tx.event(scenes=list(scene_ids), notes=list(note_ids), deleted=deleted)
         return _sum_up(list(zip(scene_ids, scenes, strict=True)), note_ids, deleted)
 
@@ -177,6 +186,8 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
         "scene_ids": list(request.scene_ids),
         "types": [[_short(change.get("id")), _short(change.get("type"))] for change in request.note_type_updates],
     }
+    marks = {"read": list(request.read_ids), "unread": list(request.unread_ids)}
+    asked |= {name: ids for name, ids in marks.items() if ids}
     written = op.write_once("update_notes", key, asked, NotesWritten, write)
     with op.read() as unit:
         return _answer(unit, written)
@@ -258,6 +269,20 @@ def _change_type(tx: Transaction, change: Mapping[str, Any]) -> None:
     change_note(tx, note, note.content, kind=kind)
 
 
+def mark_seen(tx: Transaction, ids: Sequence[int]) -> None:
+    """Record that the session was shown notes; those that were read keep the time at which they were."""
+    if ids:
+        tx.unit.run("episodic.note_seen", ids=list(ids), at=to_micros(tx.at), session=tx.session_id)
+
+
+def _readable(unit: Unit, ids: Sequence[int]) -> list[int]:
+    """Check that these are notes that can be read or unread: things to do, not scenes."""
+    found = [find_note(unit, item) for item in ids]
+    if scenes := [note.id for note in found if note.type == "scene"]:
+        raise Rejected(f"note {scenes[0]} is a scene that waits for a patrol", hint="only notes are read or unread")
+    return [note.id for note in found]
+
+
 def _drop_scenes(unit: Unit, ids: Iterable[int]) -> list[int]:
     """Delete scenes that are still waiting; other ids are left alone."""
     rows = unit.all("episodic.note_get", ids=list(ids))
@@ -281,6 +306,34 @@ def find_note(unit: Unit, key: object) -> BeingNote:
 def open_notes(unit: Unit) -> tuple[BeingNote, ...]:
     """List the notes that no patrol has taken in."""
     return tuple(_note_from(row) for row in unit.all("episodic.note_open", limit=_MOST_OPEN))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownNotes:
+    """The notes that a context shows: what nobody has read leads."""
+
+    unread: tuple[BeingNote, ...]
+    read: tuple[BeingNote, ...]
+    unreadable: tuple[BeingNote, ...]
+
+
+def notes_to_show(unit: Unit, session: str | None, now: datetime) -> ShownNotes:
+    """List the notes for a context; what a session was shown lately is still unread for it, so that it stays put."""
+    known = (
+        None
+        if session is None
+        else unit.one("kernel.session_by_label", label=checked_name(session, "the session's id"))
+    )
+    rows = unit.all("episodic.note_shown", limit=_MOST_OPEN)
+    since = to_micros(now - _SAME_READING)
+    ours = {row["id"] for row in rows if known is not None and row["read_in"] == known["id"] and row["read_at"] > since}
+    notes = [_note_from(row) for row in rows]
+    plain = [note for note in notes if note.type == "note"]
+    return ShownNotes(
+        unread=tuple(sorted((n for n in plain if n.read_at is None or n.id in ours), key=lambda note: note.id)),
+        read=tuple(note for note in plain if note.read_at is not None and note.id not in ours),
+        unreadable=tuple(note for note in notes if note.problem),
+    )
 
 
 def pending(unit: Unit) -> int:

@@ -364,7 +364,9 @@ def _note_entry(note: BeingNote) -> MemoryEntry:
         detail={"problem": note.problem} if note.problem else {},
         created_at=note.created_at,
     )
-    return versioned(entry)
+    # After its version was made: reading a note does not change it.
+    read = {} if note.read_at is None else {"read_at": note.read_at.isoformat(timespec="seconds")}
+    return replace(versioned(entry), detail={**entry.detail, **read})
 
 
 def _update_messages(being: Being, request: MemoryRequest) -> MemoryUpdated:

@@ -6,7 +6,7 @@ ours; everything that was stored stands below them in quoted lines, so that no t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -14,8 +14,9 @@ from hashlib import blake2b
 from everloom.clock import from_micros, shown, to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.entries.entry import MemoryEntry, entries_of, recent_diary
-from everloom.episodic.entries.notes import open_notes
+from everloom.episodic.entries.notes import BeingNote, mark_seen, notes_to_show
 from everloom.episodic.scenes.node import nodes_of
+from everloom.kernel.answer.budget import fitted
 from everloom.kernel.operation import Transaction
 from everloom.models.text import marked
 from everloom.store import Unit
@@ -61,21 +62,18 @@ class ContextBlocks:
     metadata: ContextMetadata
 
 
-def get_context(being: Being) -> ContextBlocks:
-    """Assemble the three blocks, and store the snapshot that the session was given."""
+def get_context(being: Being, max_tokens: int) -> ContextBlocks:
+    """Assemble the three blocks; the notes that they show count as read, and the snapshot is stored for the session."""
     op, prose, now = being.op, being.soul.read(), being.op.now
     label = op.session or ""
     with op.read() as unit:
         system = "\n\n".join([_NOTICE, *_system_prompt(unit, prose)])
         snapshot = "\n\n".join(_snapshot(unit, being))
+        unread = notes_to_show(unit, op.session, op.now).unread
         recent = _recent_nodes(unit)
         kept = unit.one("episodic.snapshot_get", label=label)
-    # Written only when it changed, so that a conversation that asks in every turn does not write in every turn.
-    since = now
-    if kept is not None and kept["content"] == snapshot:
-        since = from_micros(kept["changed_at"])
-    else:
-        op.leave("get_context", lambda tx: _store_snapshot(tx, being, since))
+    is_same = kept is not None and kept["content"] == snapshot
+    since = from_micros(kept["changed_at"]) if kept is not None and is_same else now
     metadata = ContextMetadata(
         being_id=op.workspace.id,
         soul_name=op.workspace.name,
@@ -85,13 +83,23 @@ def get_context(being: Being) -> ContextBlocks:
         snapshot_since=since,
         cache_guidance=_CACHE_GUIDANCE,
     )
-    return ContextBlocks(system_prompt=system, snapshot=snapshot, recent_nodes=recent, metadata=metadata)
+    blocks = fitted(
+        ContextBlocks(system_prompt=system, snapshot=snapshot, recent_nodes=recent, metadata=metadata), max_tokens
+    )
+    # What was cut off to keep within the budget was not shown.
+    shown_ids = [note.id for note in unread if note.read_at is None and marked(_note_line(note)) in blocks.snapshot]
+    # Written only when something changed, so that a conversation that asks in every turn does not write in every turn.
+    if shown_ids or not is_same:
+        op.leave("get_context", lambda tx: _leave_context(tx, being, since, shown_ids))
+    return blocks
 
 
-def _store_snapshot(tx: Transaction, being: Being, since: datetime) -> None:
+def _leave_context(tx: Transaction, being: Being, since: datetime, shown_ids: Sequence[int]) -> None:
+    """Store the snapshot as the session was given it, then count its notes as read."""
     # Written anew and not as it was given: what was forgotten since then must not come back with it.
     content = "\n\n".join(_snapshot(tx.unit, being))
     tx.unit.run("episodic.snapshot_put", label=being.op.session or "", content=content, at=to_micros(since))
+    mark_seen(tx, shown_ids)
 
 
 def _mark(text: str) -> str:
@@ -119,10 +127,11 @@ def _system_prompt(unit: Unit, prose: str) -> Iterator[str]:
 
 def _snapshot(unit: Unit, being: Being) -> Iterator[str]:
     """Write block 1-B, section by section."""
-    notes = open_notes(unit)
-    yield from _section("Notes", (f"- [{note.id}] {note.content}" for note in notes if note.type == "note"))
-    mend = [f"- [{note.id}] {note.text[:500]} (problem: {note.problem})" for note in notes if note.problem]
+    notes = notes_to_show(unit, being.op.session, being.op.now)
+    yield from _section("Unread notes", map(_note_line, notes.unread))
+    mend = [f"- [{note.id}] {note.text[:500]} (problem: {note.problem})" for note in notes.unreadable]
     yield from _section("To be corrected", mend, _REPAIR)
+    yield from _section("Notes", map(_note_line, notes.read))
     yield from _section("Knowledge", map(_entry_line, entries_of(unit, "knowledge")))
     received = [entry for entry in entries_of(unit, "party_message") if not entry.detail.get("is_sent")]
     yield from _section("Messages", map(_message_line, received), _STRANGERS)
@@ -134,6 +143,10 @@ def _section(title: str, stored: Iterable[str], remark: str = "") -> Iterator[st
     kept = [text for text in stored if text]
     if kept:
         yield "\n".join([f"# {title}", *filter(None, [remark]), marked("\n".join(kept))])
+
+
+def _note_line(note: BeingNote) -> str:
+    return f"- [{note.id}] {note.content}"
 
 
 def _message_line(entry: MemoryEntry) -> str:

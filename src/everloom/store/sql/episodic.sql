@@ -242,13 +242,33 @@ VALUES (:workspace, :id, :kind, :content, :problem, :session, :at, :at, :origin)
 
 -- name: note_get
 -- Read notes.
-SELECT id, kind, content, problem, created_at, updated_at, patrol_id, scene_id FROM note
+SELECT id, kind, content, problem, created_at, updated_at, patrol_id, scene_id, read_at, read_in FROM note
 WHERE workspace_id = :workspace AND id IN (:*ids) ORDER BY id;
 
 -- name: note_open
 -- List notes that no patrol has used.
-SELECT id, kind, content, problem, created_at, updated_at, patrol_id, scene_id FROM note
+SELECT id, kind, content, problem, created_at, updated_at, patrol_id, scene_id, read_at, read_in FROM note
 WHERE workspace_id = :workspace AND patrol_id IS NULL ORDER BY id LIMIT :limit;
+
+-- name: note_shown
+-- List the notes that a context shows, the unread ones first: things to do, and scenes to be corrected.
+SELECT id, kind, content, problem, created_at, updated_at, patrol_id, scene_id, read_at, read_in FROM note
+WHERE workspace_id = :workspace AND patrol_id IS NULL AND (kind = 'note' OR problem IS NOT NULL)
+ORDER BY CASE WHEN read_at IS NULL THEN 0 ELSE 1 END, id LIMIT :limit;
+
+-- name: note_read
+-- Mark notes as read, for every session.
+UPDATE note SET read_at = COALESCE(read_at, :at), read_in = NULL
+WHERE workspace_id = :workspace AND id IN (:*ids) AND patrol_id IS NULL;
+
+-- name: note_seen
+-- Record that a session was shown notes which nobody has read.
+UPDATE note SET read_at = :at, read_in = :session
+WHERE workspace_id = :workspace AND id IN (:*ids) AND patrol_id IS NULL AND read_at IS NULL;
+
+-- name: note_unread
+-- Mark notes as unread.
+UPDATE note SET read_at = NULL, read_in = NULL WHERE workspace_id = :workspace AND id IN (:*ids) AND patrol_id IS NULL;
 
 -- name: note_waiting
 -- List scene notes that a patrol can use, oldest first.
@@ -271,7 +291,10 @@ UPDATE note SET problem = :problem WHERE workspace_id = :workspace AND id = :id;
 
 -- name: note_change
 -- Rewrite a note that no patrol has used.
-UPDATE note SET kind = :kind, content = :content, problem = :problem, updated_at = :at
+-- Other words are to be read again.
+UPDATE note SET kind = :kind, problem = :problem, updated_at = :at,
+    read_at = CASE WHEN content = :content THEN read_at END, read_in = CASE WHEN content = :content THEN read_in END,
+    content = :content
 WHERE workspace_id = :workspace AND id = :id AND patrol_id IS NULL;
 
 -- name: note_drop

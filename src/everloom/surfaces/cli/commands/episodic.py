@@ -44,6 +44,8 @@ episodic = group_of(_FACULTY, {"search_history": "messages", "patrol_report": "p
     metavar="ID",
     help="Withdraw this waiting scene first; may be repeated.",
 )
+@click.option("--read", multiple=True, type=ItemId, metavar="ID", help="Mark this note as read; may be repeated.")
+@click.option("--unread", multiple=True, type=ItemId, metavar="ID", help="Mark this note as unread; may be repeated.")
 @click.option("--idempotency-key", metavar="KEY", help="Makes the call safe to repeat.")
 def update_notes(invocation: Invocation, /, scenes: tuple[str, ...], file: Path | None, **given: Any) -> Answer:
     """Record scenes and notes; ten waiting scenes start a patrol."""
@@ -53,6 +55,8 @@ def update_notes(invocation: Invocation, /, scenes: tuple[str, ...], file: Path 
         "scenes": (*scenes, *_read_scenes(file)),
         "notes": tuple(notes),
         "scene_ids": given["replaced"],
+        "read_ids": given["read"],
+        "unread_ids": given["unread"],
         "idempotency_key": given["idempotency_key"],
     }
     return call(invocation, _FACULTY, _FACULTY.verb("update_notes"), written)
