@@ -110,11 +110,12 @@ def recent_diary(unit: Unit, op: Operation) -> tuple[MemoryEntry, ...]:
     return entries_of(unit, "diary", diary_key(op, op.now - timedelta(days=_DIARY_DAYS - 1)))
 
 
-def write_diary(tx: Transaction, key: str, text: str) -> MemoryEntry:
-    """Append to a day's diary page."""
+def write_diary(tx: Transaction, key: str, text: str, detail: Mapping[str, object] | None = None) -> MemoryEntry:
+    """Append to a day's diary page; what is said about it is kept and added to."""
     known = find_entry(tx.unit, "diary", key)
     content = join_texts("" if known is None else known.content, text)
-    return put_entry(tx, MemoryEntry(target="diary", key=key, title=key, content=content))
+    said = {**({} if known is None else known.detail), **(detail or {})}
+    return put_entry(tx, MemoryEntry(target="diary", key=key, title=key, content=content, detail=said))
 
 
 def _entry_from(row: Row) -> MemoryEntry:

@@ -1,5 +1,7 @@
 """What only a model can add: how fresh scenes felt (between ❶ and ❷) and, at the end, the diary and think_md.
 
+Without a model, and by a setting, the latter are extracts (`extracting.py`).
+
 The diary is based on exactly the scenes that this patrol took in, as they were told, whatever has become of them since.
 """
 
@@ -11,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from everloom.clock import to_micros
 from everloom.episodic.entries.entry import diary_key, write_diary
+from everloom.episodic.patrol.extracting import Extract, extract
 from everloom.episodic.patrol.intake import parse_note
 from everloom.episodic.patrol.steps import NO_MODEL, Change, PatrolRun, StepOutcome, clean_text, passage_of
 from everloom.episodic.scenes.node import Node, emotion_columns, nodes_of
@@ -109,13 +112,16 @@ def _ask_for_feelings(run: PatrolRun, nodes: Sequence[Node]) -> tuple[dict[int, 
 def reflect(run: PatrolRun) -> Change:
     """Write the diary and the thoughts for the next session."""
     # From the notes and not from the scenes: ❹ may have merged or rewritten those by now.
-    if run.thinker is None:
+    if run.thinker is None and not run.being.policy.extracts:
         return lambda _: StepOutcome(skipped=NO_MODEL)
     with run.op.read() as unit:
         notes = unit.all("episodic.note_of_patrol", patrol=run.id)
     scenes = [read.content for note in notes if isinstance(read := parse_note(run.op, note), ParsedScene)]
     if not scenes:
         return lambda _: StepOutcome(skipped="this patrol took in no scenes")
+    if run.thinker is None:
+        extracted = extract(scenes[:_MOST_SCENES])
+        return lambda tx: _write_extract(tx, run, extracted, len(scenes))
     lines = "\n".join(f"- {scene_text(each.scene, each.feeling)}" for each in scenes[:_MOST_SCENES])
     question = Question(
         purpose="episodic.reflect",
@@ -146,3 +152,12 @@ def _write(tx: Transaction, run: PatrolRun, answer: ReflectionAnswer, scenes: in
     if thoughts:
         tx.unit.run("episodic.being_think", text="\n".join(thoughts), at=to_micros(tx.at))
     return StepOutcome(counts={"scenes": scenes, "diary": int(bool(diary)), "thoughts": len(thoughts)})
+
+
+def _write_extract(tx: Transaction, run: PatrolRun, extracted: Extract, scenes: int) -> StepOutcome:
+    """Write an extract where a model's words would stand, marked in the page and in its entry."""
+    write_diary(tx, diary_key(tx.op, run.began_at), extracted.diary, {"extract": True})
+    tx.unit.run("episodic.being_think", text=extracted.thoughts, at=to_micros(tx.at))
+    remark = f"diary and think_md are extracts: {NO_MODEL}"
+    counts = {"scenes": scenes, "diary": 1, "thoughts": extracted.thoughts.count("\n")}
+    return StepOutcome(counts=counts, remarks=(remark,))
