@@ -21,9 +21,9 @@ def original(tmp_path: Path) -> Original:
 def assert_named(original: Original, problems: Iterable[FileProblem]) -> None:
     """Prove that each broken file is named with its reason, and that nothing else is."""
     named = {each.path: each.reason for each in problems}
-    unnamed = [path for path, reason in original.broken.items() if reason not in named.get(path, "")]
-    assert [path for path in unnamed if path not in original.duplicates] == []
-    assert len(named) == len(original.broken)
+    assert named.keys() == original.broken.keys()
+    assert [path for path, reason in original.broken.items() if reason not in named[path]] == []
+    assert [copy for copy, owner in original.duplicates.items() if owner not in named[copy]] == []
 
 
 @pytest.mark.promise("graph.import")
@@ -31,7 +31,8 @@ def test_broken_files_hide_none_of_the_others(store_url: str, original: Original
     before = original.bytes_of()
     with open_with(store_url, original.directory) as loom:
         graph = loom.workspace().graph
-        stats = graph.stats()
+        stats = graph.stats(max_tokens=5_000)
         assert (stats.memories, stats.edges) == (len(original.memories), len(original.edges)) == (240, 45)
+        assert_named(original, stats.problems)
         assert_named(original, graph.follow().problems)
     assert original.bytes_of() == before

@@ -395,6 +395,9 @@ class Imported:
     edges: int = 0
     states: int = 0
     vectors: int = 0
+    reflections: int = 0
+    # What its own settings say, by the names of ours; whoever imports decides whether to take them over.
+    settings: Mapping[str, str] = field(default_factory=dict)
     skipped: tuple[FileProblem, ...] = ()
     notices: tuple[str, ...] = ()
 

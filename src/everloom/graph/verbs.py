@@ -101,10 +101,10 @@ class Graph(UpkeepVerbs):
         return self._graph.git.begin()
 
     def follow(self, *, progress: Callable[[int], None] = lambda _: None) -> results.Followed:
-        """Update the index from the files; unchanged files are not read."""
-        from everloom.graph.index.scan import scan
+        """Update the index from the files, with what another program left beside them; unchanged ones are not read."""
+        from everloom.graph.index.adoption import follow_directory
 
-        return scan(self._graph, progress=progress)
+        return follow_directory(self._graph, progress=progress)
 
     def import_directory(self, source: Path) -> results.Imported:
         """Import an existing directory: its files unchanged, access counts, and vectors of the same model."""

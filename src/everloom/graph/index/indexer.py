@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from everloom.clock import to_micros
+from everloom.graph.files.beside import credit_of
 from everloom.graph.files.disk import Disk, machine_micros
 from everloom.graph.files.parser import ParsedFile, in_vault, is_edge, read_file
 from everloom.graph.index.catalog import OpenGraph
@@ -81,6 +82,10 @@ class _Known:
     files: Mapping[str, Row]
     former: Mapping[int, Row]
 
+    def row_of(self, content: Memory | Edge) -> Row | None:
+        """Return the row of a memory or an edge, if it has one."""
+        return (self.memories if isinstance(content, Memory) else self.edges).get(content.id)
+
 
 def prepare_changes(
     graph: OpenGraph, paths: Sequence[str], session_id: int | None = None, states: States = NO_STATES
@@ -94,7 +99,12 @@ def prepare_changes(
     files = [graph.op.screen.kept(read_file(graph.disk, path), path) for path in dict.fromkeys(paths)]
     with graph.op.read() as unit:
         files = _without_forgotten(unit, files)
-        changes = _decide(files, _known_of(unit, graph.id, files), graph.disk)
+        known_rows = _known_of(unit, graph.id, files)
+        if rivals := _outranked(files, known_rows, graph.disk):
+            read = [graph.op.screen.kept(read_file(graph.disk, path), path) for path in rivals]
+            files = [*files, *_without_forgotten(unit, read)]
+            known_rows = _known_of(unit, graph.id, files)
+        changes = _decide(files, known_rows, graph.disk)
         known = index.documents(unit, [row["id"] for _, row in changes.memories if row is not None])
     documents = []
     for memory, row in changes.memories:
@@ -178,18 +188,15 @@ def _known_of(unit: Unit, graph: int, files: Sequence[ParsedFile]) -> _Known:
 def _decide(files: Sequence[ParsedFile], known: _Known, disk: Disk) -> IndexChanges:
     """Decide what each file changes in the index."""
     changes = IndexChanges(files)
-    leaving = {each.path for each in files if each.content is None or isinstance(each.content, FileProblem)}
-    # A copied file has the id of its original. The first one found owns the id; the copy is reported and not indexed.
-    claimed: dict[str, str] = {}
+    owners = _owners(files, known, disk)
     for each in files:
         match each.content:
             case Memory() | Edge() as content:
-                row = (known.memories if isinstance(content, Memory) else known.edges).get(content.id)
-                owner = claimed.get(content.id) or _owner_of(row, content, leaving, disk)
-                if owner is not None:
-                    changes.broken[each.path] = FileProblem(each.path, None, f"its id is also used by {owner}"), None
+                row = known.row_of(content)
+                if (owner := owners[content.id]) != each.path:
+                    reason = f"its id is also used by {owner}: give it another id, or delete it"
+                    changes.broken[each.path] = FileProblem(each.path, None, reason), None
                     continue
-                claimed[content.id] = each.path
                 if isinstance(content, Memory):
                     changes.memories.append((content, row))
                 else:
@@ -199,6 +206,42 @@ def _decide(files: Sequence[ParsedFile], known: _Known, disk: Disk) -> IndexChan
                 changes.broken[each.path] = problem, None if former is None else former["item_id"]
     _depart(changes, known)
     return changes
+
+
+def _owners(files: Sequence[ParsedFile], known: _Known, disk: Disk) -> dict[str, str]:
+    """Choose the file that each id belongs to: of several, the one with most credit, then the one that had it before.
+
+    A copied file has the id of its original. It is reported and not indexed.
+    """
+    leaving = _leaving(files)
+    owners: dict[str, str] = {}
+    for each in files:
+        if not isinstance(each.content, Memory | Edge):
+            continue
+        identity, row = each.content.id, known.row_of(each.content)
+        other = owners.get(identity) or _owner_of(row, each.content, leaving, disk)
+        owners[identity] = each.path if other is None or _outranks(disk, each.path, other, identity) else other
+    return owners
+
+
+def _outranked(files: Sequence[ParsedFile], known: _Known, disk: Disk) -> list[str]:
+    """Find files outside a batch whose ids belong to files in it; they must be decided together."""
+    leaving, batch = _leaving(files), {each.path for each in files}
+    found: dict[str, None] = {}
+    for each in files:
+        if isinstance(each.content, Memory | Edge):
+            other = _owner_of(known.row_of(each.content), each.content, leaving, disk)
+            if other is not None and other not in batch and _outranks(disk, each.path, other, each.content.id):
+                found[other] = None
+    return list(found)
+
+
+def _outranks(disk: Disk, path: str, other: str, identity: str) -> bool:
+    return credit_of(disk.root, path, identity) > credit_of(disk.root, other, identity)
+
+
+def _leaving(files: Sequence[ParsedFile]) -> set[str]:
+    return {each.path for each in files if each.content is None or isinstance(each.content, FileProblem)}
 
 
 def _owner_of(row: Row | None, content: Memory | Edge, leaving: set[str], disk: Disk) -> str | None:

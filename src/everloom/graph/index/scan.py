@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from everloom.errors import Conflict
+from everloom.graph.files.beside import BESIDE
 from everloom.graph.files.disk import FileEntry, digest, machine_micros
 from everloom.graph.index.catalog import OpenGraph, problems
 from everloom.graph.index.executor import sole_writer
@@ -19,6 +20,7 @@ from everloom.graph.results import FileProblem, Followed
 from everloom.kernel.trust.origin import PERSON
 from everloom.secrets import logger_of
 from everloom.store import Row
+from everloom.store.contract import Value
 
 log = logger_of(__name__)
 
@@ -55,9 +57,34 @@ def scan(graph: OpenGraph, *, anew: bool = False, progress: Callable[[int], None
         progress(len(suspects))
         whole = _joined(whole, part)
         if len(suspects) < BATCH:
+            _record(graph, differences.strays)
             with graph.op.read() as unit:
-                known = problems(graph, unit)
-            return replace(whole, problems=known + differences.strays)
+                return replace(whole, problems=problems(graph, unit))
+
+
+def _record(graph: OpenGraph, strays: Sequence[FileProblem]) -> None:
+    """Record what cannot be followed like a file that cannot be read, so that whoever asks later hears of it."""
+    with graph.op.read() as unit:
+        rows = unit.all("graph.file_of", graph=graph.id, paths=[stray.path for stray in strays])
+    known = {row["path"]: row["problem"] for row in rows}
+    # The memory that such a file held stays as it was last known.
+    items = {row["path"]: row["item_id"] for row in rows}
+    fresh = [stray for stray in strays if known.get(stray.path) != stray.reason]
+    if not fresh:
+        return
+    blank: dict[str, Value] = {
+        "graph": graph.id,
+        "mtime_ns": 0,
+        "size": 0,
+        "hash": "",
+        "checked_at": machine_micros(),
+        "line": None,
+    }
+    with graph.op.write("graph.follow") as transaction:
+        transaction.unit.many(
+            "graph.file_put",
+            [{**blank, "path": each.path, "problem": each.reason, "item": items.get(each.path)} for each in fresh],
+        )
 
 
 def _compare(graph: OpenGraph) -> _Differences:
@@ -65,6 +92,8 @@ def _compare(graph: OpenGraph) -> _Differences:
     root, entries = graph.disk.root, list(graph.disk.walk())
     with graph.op.read() as unit:
         rows = unit.all("graph.file_all", graph=graph.id)
+    # What lies beside the memories is no memory, and no scan meets it.
+    rows = [row for row in rows if row["path"] not in BESIDE]
     # An unmounted disk looks like an empty directory; indexing that would remove every memory.
     if rows and not entries and not (root / MEMORIES).is_dir():
         raise Conflict(
@@ -75,16 +104,18 @@ def _compare(graph: OpenGraph) -> _Differences:
     strays = tuple(entry for entry in entries if isinstance(entry, FileProblem))
     # Nothing is known about the files of a folder that could not be listed, so they are not gone.
     unseen = tuple(f"{stray.path}/" for stray in strays)
+    odd = {stray.path for stray in strays}
     there = {entry.path: entry for entry in entries if isinstance(entry, FileEntry)}
     return _Differences(
         tuple(there),
-        tuple(path for path, entry in there.items() if _is_suspect(entry, known.get(path))),
-        tuple(path for path in known if path not in there and not path.startswith(unseen)),
+        tuple(path for path, entry in there.items() if is_suspect(entry, known.get(path))),
+        tuple(path for path in known if path not in there and path not in odd and not path.startswith(unseen)),
         strays,
     )
 
 
-def _is_suspect(entry: FileEntry, row: Row | None) -> bool:
+def is_suspect(entry: FileEntry, row: Row | None) -> bool:
+    """Say whether a file may have changed since it was recorded."""
     if row is None or row["problem"] is not None:
         return True
     if (entry.mtime_ns, entry.size) != (row["mtime_ns"], row["size"]):

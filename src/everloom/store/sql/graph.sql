@@ -28,6 +28,10 @@ UPDATE graph SET directory = :directory WHERE workspace_id = :workspace AND id =
 -- Record a reflection on a graph.
 UPDATE graph SET reflections = reflections + 1, reflected_at = :at WHERE workspace_id = :workspace AND id = :id;
 
+-- name: graph_reflections
+-- Let the number of reflections go on from what an adopted directory says.
+UPDATE graph SET reflections = :reflections, reflected_at = :at WHERE workspace_id = :workspace AND id = :id;
+
 -- name: graph_decayed
 -- Record when a graph last decayed.
 UPDATE graph SET decayed_at = :at WHERE workspace_id = :workspace AND id = :id;
