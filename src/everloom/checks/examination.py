@@ -28,6 +28,8 @@ _State = Literal["ok", "warn", "fail"]
 # SQLite needs room for its journal and, when it is compacted or backed up, for a whole second copy.
 _LITTLE_ROOM = 1_000_000_000
 _NO_ROOM = 50_000_000
+# Of many files that cannot be used, the first ones; `everloom graph stats` names them all.
+_MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ def examine(loom: Loom, *, settings: Path | None = None, ask_llm: bool = False, 
         _check_words,
         _check_jobs,
         _check_files,
+        _check_graphs,
         _check_travel,
         _check_llm,
     ):
@@ -241,6 +244,21 @@ def _check_files(loom: Loom) -> Iterator[Check]:
         return
     for left in loom.places.leftovers():
         yield Check("files", "warn", f"{left} belongs to a workspace that was removed", f"delete {left}")
+
+
+def _check_graphs(loom: Loom) -> Iterator[Check]:
+    """Check for files of graphs that cannot be used, as the last look at each directory found them."""
+    for place in loom.workspaces.list():
+        with loom.store.read(place.id) as unit:
+            rows = unit.all("graph.graph_all")
+            found = {row["id"]: unit.all("graph.file_problems", graph=row["id"]) for row in rows}
+        for row in rows:
+            if broken := found[row["id"]]:
+                named = "; ".join(f"{each['path']}: {each['problem']}" for each in broken[:_MOST_NAMED])
+                more = f"; and {len(broken) - _MOST_NAMED} more" if len(broken) > _MOST_NAMED else ""
+                message = f"{len(broken)} files in {row['directory']} cannot be used: {named}{more}"
+                mend = "correct them by hand; nothing changes them, and they are read again as soon as they change"
+                yield Check(f"graph {row['name']} of {place.name}", "warn", message, mend)
 
 
 def _check_travel(loom: Loom) -> Iterator[Check]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 from everloom.errors import Conflict, NotFound, Rejected, StoreError
 from everloom.graph.files.disk import Disk, slug
 from everloom.graph.files.git import Git
-from everloom.graph.kinds import GITIGNORE, MEMORIES
+from everloom.graph.kinds import EPISODES, GITIGNORE, IGNORE, MEMORIES, VAULT
 from everloom.graph.results import GraphInfo, GraphOptions, PastEpisode
 from everloom.graph.verbs import Graph
 from everloom.kernel.texts import checked_name, name_key
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 log = logger_of(__name__)
 
 _DEFAULT = "default"
+# The folders of a graph; none of them is a graph itself.
+_PARTS = (MEMORIES, VAULT, EPISODES)
 # How long a thread waits for another that scans the files; then it goes on with the index as it is.
 _TURN_SECONDS = 5.0
 # What is read of diaries at once: a month of some graphs, a file each day.
@@ -107,15 +109,29 @@ class Graphs:
         """Choose the graph to use when none is named: the one in the configured directory, if there is one."""
         if self._places.default is None:
             return _DEFAULT
-        root = str(_disk_at(self._places.default).root)
+        # A directory that is known keeps the name under which it was registered.
+        known = self._row_at(self._places.default)
+        return self._free_name(_DEFAULT, self._places.default) if known is None else str(known["name"])
+
+    def _free_name(self, wanted: str, directory: Path) -> str:
+        """Choose a name for a graph in a directory: the one that is wanted, the directory's own, or a numbered one."""
         with self._op.read() as unit:
-            rows = unit.all("graph.graph_all")
-        # Another graph may have the name "default" already; then the directory's own name is used, and if that is taken
-        # as well, a numbered one. A directory that is known keeps the name under which it was registered.
-        lying = [str(row["name"]) for row in rows if row["directory"] == root]
-        taken = {name_key(row["name"]) for row in rows}
-        fresh = (slug(root.rsplit("/", 1)[-1]), *(f"graph {number}" for number in range(2, 1000)))
-        return next(name for name in (*lying, _DEFAULT, *fresh) if name in lying or name_key(name) not in taken)
+            taken = {name_key(row["name"]) for row in unit.all("graph.graph_all")}
+        fresh = (slug(_disk_at(directory).root.name), *(f"graph {number}" for number in range(2, 1000)))
+        return next(name for name in (wanted, *fresh) if name_key(name) not in taken)
+
+    def at(self, directory: Path) -> Graph:
+        """Open the graph in a directory, whatever it is called; a directory that is no graph yet becomes one."""
+        row = self._row_at(directory)
+        if row is not None:
+            return self._open_row(row)
+        name = _disk_at(directory).root.name
+        return self.create(self._free_name(name if name.strip() else _DEFAULT, directory), directory)
+
+    def _row_at(self, directory: Path) -> Row | None:
+        """Find the graph in a directory, by whatever path it is named."""
+        with self._op.read() as unit:
+            return next((row for row in unit.all("graph.graph_all") if _is_same(directory, row["directory"])), None)
 
     def create(self, name: str, directory: Path | None = None) -> Graph:
         """Create a graph, or attach an existing directory as one."""
@@ -126,8 +142,12 @@ class Graphs:
                 where = known["directory"]
                 raise Conflict(f"the graph {wanted!r} already exists in {where}", hint="choose another name")
             return self._open_row(known)
+        # One directory is one graph, whatever it is called: two would index the same files, and write over each other.
+        if directory is not None and (lying := self._row_at(directory)) is not None:
+            return self._open_row(lying)
         self._op.must_write()
         if directory is not None:
+            self._refuse_parts(directory)
             # Before the transaction: a directory that a person chose may be slow to answer.
             self._lay_out(_disk_at(directory), wanted)
         else:
@@ -137,12 +157,25 @@ class Graphs:
         with self._op.write("graph.create") as transaction:
             unit, key = transaction.unit, name_key(wanted)
             # Another process may have created the same graph since the check above; then its row is used.
-            if unit.one("graph.graph_by_key", name_key=key) is None:
+            rows = unit.all("graph.graph_all")
+            lying = next((row for row in rows if directory and _is_same(directory, row["directory"])), None)
+            if lying is None and unit.one("graph.graph_by_key", name_key=key) is None:
                 (fresh,) = register(unit, "graph", transaction.at)
                 disk = _disk_at(directory or self._usual_place(fresh, wanted))
                 self._lay_out(disk, wanted)
                 unit.run("graph.graph_add", id=fresh, name=wanted, name_key=key, directory=str(disk.root))
-        return self._open_row(self._existing(wanted))
+        return self._open_row(lying or self._existing(wanted))
+
+    def _refuse_parts(self, directory: Path) -> None:
+        """Refuse a folder of another graph, which somebody named instead of the graph's directory."""
+        root = _disk_at(directory).root
+        with self._op.read() as unit:
+            rows = unit.all("graph.graph_all")
+        for row in rows:
+            outer = Path(row["directory"])
+            if root != outer and root.is_relative_to(outer) and root.relative_to(outer).parts[0] in _PARTS:
+                hint = f"name the directory of the graph: {outer}"
+                raise Conflict(f"{root} is a folder of the graph {row['name']!r}", hint=hint)
 
     def _usual_place(self, graph: int, name: str) -> Path:
         """Return the directory of a graph that nobody chose one for: named by its id, and for people by its name."""
@@ -154,7 +187,7 @@ class Graphs:
         self._claim(disk, name)
         try:
             (disk.root / MEMORIES).mkdir(mode=0o700, exist_ok=True)
-            disk.begin_file(".gitignore", GITIGNORE)
+            disk.begin_file(IGNORE, GITIGNORE)
         except OSError as error:
             raise StoreError(f"cannot write to {disk.root}: {error.strerror}", hint="check its permissions") from error
 
@@ -167,6 +200,9 @@ class Graphs:
         row = self._existing(checked_name(name, "the graph's name"))
         disk = _disk_at(directory)
         disk.must_exist()
+        other = self._row_at(directory)
+        if other is not None and other["id"] != row["id"]:
+            raise Conflict(f"{disk.root} is the directory of the graph {other['name']!r}", hint="choose another one")
         self._claim(disk, row["name"])
         with self._op.write("graph.move") as transaction:
             transaction.unit.run("graph.graph_move", id=row["id"], directory=str(disk.root))
@@ -299,3 +335,12 @@ class Graphs:
 
 def _disk_at(directory: Path) -> Disk:
     return Disk(directory.expanduser().absolute())
+
+
+def _is_same(directory: Path, recorded: str) -> bool:
+    """Say whether two paths name one directory: through links, in other spellings, or where case does not count."""
+    root = _disk_at(directory).root
+    try:
+        return str(root) == recorded or root.samefile(recorded)
+    except OSError:
+        return False

@@ -35,7 +35,7 @@ MEMORIES, EDGES, VAULT, EPISODES = "graph", "graph/edges", "vault", "episodes"
 CORE, REFLECTION = "CORE.md", "REFLECTION.md"
 # The JSON files belong to other programs on the same directory. They hold counters that change with every access (and,
 # in the configuration, API keys), so committing them would fill the history with noise or leak a secret.
-GITIGNORE = "_state.json\n_index.json\n_embeddings.json\n_config.json\n.everloom/\n"
+IGNORE, GITIGNORE = ".gitignore", "_state.json\n_index.json\n_embeddings.json\n_config.json\n.everloom/\n"
 
 # The fields of a procedure that hold a list of texts.
 LISTS = ("steps", "preconditions", "postconditions")

@@ -265,6 +265,10 @@ class FileProblem:
     reason: str
 
 
+# What to do about files that cannot be used.
+MEND = "correct them: they are read again as soon as they change"
+
+
 def _skipped(problems: Sequence[FileProblem], hint: str) -> EverloomError | None:
     """Make the error for files that cannot be used."""
     if not problems:
@@ -287,7 +291,7 @@ class Followed:
     @property
     def refusal(self) -> EverloomError | None:
         """Why some files are not in the index."""
-        return _skipped(self.problems, "correct them: they are read again as soon as they change")
+        return _skipped(self.problems, MEND)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,4 +438,6 @@ class GraphStats:
     reflections: int
     last_reflection: datetime | None
     problems: tuple[FileProblem, ...]
+    # What to do about the problems, once for all of them.
+    mend: str | None = None
     note: str | None = None

@@ -21,6 +21,7 @@ from everloom.graph.parameters import (
     After,
     Archived,
     Before,
+    Confidence,
     Connect,
     Content,
     Description,
@@ -128,7 +129,7 @@ class Graph(UpkeepVerbs):
         content: Content,
         tags: Tags = None,
         importance: Importance = 0.5,
-        confidence: Annotated[float, helps("from 0 to 1", least=0, most=1)] = 0.8,
+        confidence: Confidence = 0.8,
         steps: Steps = None,
         preconditions: Before = None,
         postconditions: After = None,
@@ -155,6 +156,8 @@ class Graph(UpkeepVerbs):
         postconditions: After = None,
         tags: Tags = None,
         importance: Importance = 0.5,
+        confidence: Confidence = 0.8,
+        connect: Connect = None,
         origin: Origin = None,
         idempotency_key: Key = None,
     ) -> results.Stored:
@@ -162,9 +165,9 @@ class Graph(UpkeepVerbs):
         from everloom.graph.operations.memories import MemoryFields, store
 
         lists = (steps, preconditions, postconditions)
-        fields = MemoryFields("procedure", title, content, tags, importance, None, *lists)
-        graph = self._graph.under("procedure", idempotency_key, fields=fields, origin=origin)
-        return store(graph.told_by(origin), fields)
+        fields = MemoryFields("procedure", title, content, tags, importance, confidence, *lists)
+        graph = self._graph.under("procedure", idempotency_key, fields=fields, connect=connect, origin=origin)
+        return store(graph.told_by(origin), fields, connect)
 
     @_tool(
         "Recall",

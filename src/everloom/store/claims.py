@@ -146,5 +146,9 @@ def _is_mine(record: Path, part: str, known: Mapping[str, Any], owner: Owner) ->
         return _is_its_place(said.get("database"), owner)
     if said.get("directory", known["directory"]) != known["directory"]:
         return False
+    # The same workspace, under another name of the graph: which graph a directory is, its store says.
+    if (said.get("store"), said.get("workspace")) == (known["store"], known["workspace"]):
+        _is_its_place(said.get("database"), owner)
+        return False
     hint = f"choose another directory; if nothing else uses this one any more, delete {record}"
     raise Conflict(f"{record.parent.parent} already holds the {part} of another workspace", hint=hint)

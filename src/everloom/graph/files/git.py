@@ -198,6 +198,13 @@ class Git:
             return f"not committed: {str(error).strip()[:300]}"
         return None
 
+    def has_file(self, path: str) -> bool:
+        """Check whether the newest commit has a file of this name."""
+        try:
+            return _has_git() and bool(self._run("ls-tree", "--name-only", "HEAD", "--", path, fails=True).strip())
+        except (subprocess.SubprocessError, OSError):
+            return False
+
     def history(self, path: str, limit: int, *, within: int) -> tuple[FileVersion, ...]:
         """List the commits that changed a file, newest first, sought among so many of the newest ones."""
         if not self.is_repository or not _has_git():

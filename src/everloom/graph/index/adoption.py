@@ -18,7 +18,9 @@ import numpy.typing as npt
 from everloom.clock import from_micros, to_micros
 from everloom.graph.files.beside import (
     BESIDE,
+    CONFIG,
     EMBEDDINGS,
+    INDEX,
     STATE,
     BesideFile,
     KnownVectors,
@@ -32,9 +34,9 @@ from everloom.graph.files.beside import (
 from everloom.graph.files.disk import FileEntry, machine_micros
 from everloom.graph.index.catalog import OpenGraph, problems
 from everloom.graph.index.decay import States, is_archived, prepare_revival, restored_access, update_archive
-from everloom.graph.index.scan import is_suspect, scan
+from everloom.graph.index.scan import may_have_changed, scan
 from everloom.graph.kinds import REFLECTION
-from everloom.graph.results import FileProblem, Followed
+from everloom.graph.results import Followed
 from everloom.kernel.embedding import GENERAL, Made
 from everloom.kernel.operation import Transaction
 from everloom.secrets import logger_of
@@ -57,7 +59,6 @@ class Adopted:
 
     states: int = 0
     vectors: int = 0
-    problems: tuple[FileProblem, ...] = ()
 
 
 def follow_directory(
@@ -69,8 +70,9 @@ def follow_directory(
     followed = scan(graph, anew=anew, progress=progress)
     # A memory that was not here when its use was read is found in the same files again.
     adopted = adopt(graph, anew=anew or bool(followed.added))
-    known = {each.path: each for each in (*followed.problems, *adopted.problems)}
-    fresh = [each for path, each in known.items() if path not in before]
+    with graph.op.read() as unit:
+        known = problems(graph, unit)
+    fresh = [each for each in known if each.path not in before]
     if fresh:
         named = "; ".join(f"{each.path}: {each.reason}" for each in fresh[:_MOST_NAMED])
         more = f"; and {len(fresh) - _MOST_NAMED} more" if len(fresh) > _MOST_NAMED else ""
@@ -83,7 +85,7 @@ def follow_directory(
         )
     taken = [f"the use of {adopted.states} memories was taken from {STATE}"] if adopted.states else []
     taken += [f"the vectors of {adopted.vectors} memories were taken from {EMBEDDINGS}"] if adopted.vectors else []
-    return replace(followed, problems=tuple(known.values()), notices=(*followed.notices, *taken))
+    return replace(followed, problems=known, notices=(*followed.notices, *taken))
 
 
 def adopt(graph: OpenGraph, *, anew: bool = False) -> Adopted:
@@ -92,27 +94,26 @@ def adopt(graph: OpenGraph, *, anew: bool = False) -> Adopted:
     with graph.op.read() as unit:
         known = {row["path"]: row for row in unit.all("graph.file_of", graph=graph.id, paths=sorted(BESIDE))}
     found = {}
-    for name in (STATE, REFLECTION):
+    # Of the index and the settings, only whether they can be read; the index is asked where two files have one id.
+    for name in (STATE, REFLECTION, INDEX, CONFIG):
         entry = look_beside(root, name)
-        if entry is not None and (anew or is_suspect(entry, known.get(name))):
+        row = known.get(name)
+        if entry is not None and (anew or row is None or may_have_changed(entry, row)):
             found[name] = read_beside(root, name)
     read = {name: file for name, file in found.items() if file is not None}
     gone = [name for name in known if look_beside(root, name) is None]
-    raised = _take(graph, read, known, gone)
-    vectors, problem = _adopt_vectors(graph, known.get(EMBEDDINGS), anew=anew)
-    troubles = [each.problem for each in read.values()] + [problem]
-    return Adopted(raised, vectors, tuple(each for each in troubles if each is not None))
+    raised = _take(graph, read, gone)
+    return Adopted(raised, _adopt_vectors(graph, known.get(EMBEDDINGS), anew=anew))
 
 
-def _take(graph: OpenGraph, read: Mapping[str, BesideFile], known: Mapping[str, Row], gone: Sequence[str]) -> int:
+def _take(graph: OpenGraph, read: Mapping[str, BesideFile], gone: Sequence[str]) -> int:
     """Write what the files say in one transaction with the record of them; returns for how many memories."""
-    # A write of our own leaves the bytes that are known; then only nothing is to be done, unless something is new.
+    # What was read is recorded even if it says nothing new, so that it is not read again.
+    if not read and not gone:
+        return 0
     state, page = read.get(STATE), read.get(REFLECTION)
     raised = _raised(graph, states_in(state.data)) if state is not None else {}
     said = reflections_in(None if page is None else page.text, graph.op.zone)
-    changed = [file for name, file in read.items() if name not in known or known[name]["hash"] != file.hash]
-    if not raised and not changed and not gone:
-        return 0
     rows = [row for row, _ in raised.values()]
     states = {uuid: access for uuid, (_, access) in raised.items()}
     now = graph.op.now
@@ -176,20 +177,20 @@ def record_of(graph: int, file: BesideFile, mark: str | None = None) -> dict[str
     }
 
 
-def _adopt_vectors(graph: OpenGraph, row: Row | None, *, anew: bool) -> tuple[int, FileProblem | None]:
+def _adopt_vectors(graph: OpenGraph, row: Row | None, *, anew: bool) -> int:
     """Take vectors in if some are missing; a large file is not parsed again until it or the preferred model changes."""
     preferred, root = graph.op.embedding.preferred, graph.disk.root
     entry = look_beside(root, EMBEDDINGS)
     if entry is None:
-        return 0, None
-    is_known = row is not None and row["hash"] == preferred and not is_suspect(entry, row)
+        return 0
+    is_known = row is not None and row["hash"] == preferred and not may_have_changed(entry, row)
     with graph.op.read() as unit:
         waiting = graph.op.embedding.backlog(unit)
     if (is_known and not anew) or not (waiting.unembedded or waiting.by_others):
-        return 0, None
+        return 0
     file = read_beside(root, EMBEDDINGS)
     if file is None:
-        return 0, None
+        return 0
     with graph.op.read() as unit:
         times = {row["path"]: row["mtime_ns"] for row in unit.all("graph.file_all", graph=graph.id)}
     vectors = vectors_in(file.data)
@@ -197,7 +198,7 @@ def _adopt_vectors(graph: OpenGraph, row: Row | None, *, anew: bool) -> tuple[in
     taken, _ = take_vectors(graph, vectors, lambda row: times.get(row["path"], limit + 1) <= limit)
     with graph.op.write("graph.adopt") as transaction:
         transaction.unit.many("graph.file_put", [record_of(graph.id, file, preferred)])
-    return taken, file.problem
+    return taken
 
 
 def newest_text(vectors: KnownVectors, entry: FileEntry) -> int:

@@ -17,7 +17,7 @@ from everloom.errors import Conflict, NotFound
 from everloom.graph.files.disk import Disk
 from everloom.graph.files.git import Git
 from everloom.graph.index.decay import strength_of
-from everloom.graph.results import Edge, FileProblem, GraphOptions, GraphStats, Memory, MemoryBrief, Relation
+from everloom.graph.results import MEND, Edge, FileProblem, GraphOptions, GraphStats, Memory, MemoryBrief, Relation
 from everloom.kernel.lifecycle import vigour
 from everloom.kernel.once import UNKEYED, Once
 from everloom.kernel.operation import Operation
@@ -140,6 +140,7 @@ def stats(graph: OpenGraph) -> GraphStats:
         reflections=0 if known is None else known["reflections"],
         last_reflection=from_micros(known["reflected_at"]) if known and known["reflected_at"] is not None else None,
         problems=unreadable,
+        mend=MEND if unreadable else None,
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from uuid import uuid4
 
 from everloom.clock import to_micros
@@ -23,7 +24,7 @@ from everloom.graph.files.parser import is_indexed
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import Revivable, prepare_revival, update_archive
 from everloom.graph.index.indexer import BATCH, IndexChanges, follow_files, prepare_changes, write_changes
-from everloom.graph.kinds import MEMORIES
+from everloom.graph.kinds import GITIGNORE, IGNORE, MEMORIES
 from everloom.kernel.operation import Transaction
 from everloom.store.claims import CORNER
 from everloom.store.files import locked
@@ -31,6 +32,8 @@ from everloom.store.files import locked
 # What else belongs into the transaction that indexes the changed files.
 Also = Callable[[Transaction], None]
 
+# Directories whose .gitignore this process has looked at.
+_ignoring: set[Path] = set()
 # Above this number of files, one sync of the whole system is faster than an fsync for each file.
 _MANY = 200
 
@@ -183,10 +186,20 @@ def _is_committed(graph: OpenGraph, plan: FilePlan) -> bool:
 def _commit(graph: OpenGraph, key: str, plan: FilePlan, paths: Sequence[str]) -> tuple[str, ...]:
     if not _is_committed(graph, plan):
         return ()
-    trouble = graph.git.commit(paths, plan.message, graph.op.now)
+    trouble = graph.git.commit([*paths, *_own_ignore(graph)], plan.message, graph.op.now)
     with graph.op.write(f"graph.{plan.operation}") as transaction:
         transaction.unit.run("graph.intent_drop", graph=graph.id, key=key)
     return () if trouble is None else (trouble,)
+
+
+def _own_ignore(graph: OpenGraph) -> tuple[str, ...]:
+    """Name the .gitignore that was made for a graph, until a commit has it; one that a person wrote is theirs."""
+    root = graph.disk.root
+    if root in _ignoring:
+        return ()
+    _ignoring.add(root)
+    is_ours = graph.disk.read(IGNORE) == GITIGNORE.encode()
+    return (IGNORE,) if is_ours and not graph.git.has_file(IGNORE) else ()
 
 
 def _apply(disk: Disk, key: str, place: int, change: FileChange) -> str | None:

@@ -108,16 +108,18 @@ def _compare(graph: OpenGraph) -> _Differences:
     there = {entry.path: entry for entry in entries if isinstance(entry, FileEntry)}
     return _Differences(
         tuple(there),
-        tuple(path for path, entry in there.items() if is_suspect(entry, known.get(path))),
+        tuple(path for path, entry in there.items() if _is_suspect(entry, known.get(path))),
         tuple(path for path in known if path not in there and path not in odd and not path.startswith(unseen)),
         strays,
     )
 
 
-def is_suspect(entry: FileEntry, row: Row | None) -> bool:
+def _is_suspect(entry: FileEntry, row: Row | None) -> bool:
+    return row is None or row["problem"] is not None or may_have_changed(entry, row)
+
+
+def may_have_changed(entry: FileEntry, row: Row) -> bool:
     """Say whether a file may have changed since it was recorded."""
-    if row is None or row["problem"] is not None:
-        return True
     if (entry.mtime_ns, entry.size) != (row["mtime_ns"], row["size"]):
         return True
     return bool(entry.mtime_ns // 1000 >= row["checked_at"] - _YOUNG_MICROS)

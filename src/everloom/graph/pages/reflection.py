@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from everloom.clock import from_micros
+from everloom.graph.files.beside import reflections_in
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import is_archived
 from everloom.graph.kinds import REFLECTION
@@ -26,8 +27,16 @@ def write_reflection(graph: OpenGraph, *, is_asked: bool = True) -> Page:
         rows = [row for row in unit.all("graph.memory_all", graph=graph.id) if not is_archived(row, now)]
         known = unit.one("graph.graph_get", id=graph.id) or {"reflected_at": None, "reflections": 0}
         texts = op.index.texts(unit, [row["id"] for row in rows if row["type"] == "insight"])
-    last = None if known["reflected_at"] is None else op.local(from_micros(known["reflected_at"]))
-    history = (op.local(now), last, known["reflections"], merges_so_far(graph))
+    # What the page says goes on, even if nobody has followed the directory since another program wrote it.
+    said = reflections_in(graph.disk.read(REFLECTION), op.zone)
+    here = None if known["reflected_at"] is None else from_micros(known["reflected_at"])
+    last = max((at for at in (here, said.last) if at is not None), default=None)
+    history = (
+        op.local(now),
+        None if last is None else op.local(last),
+        max(known["reflections"], said.count),
+        merges_so_far(graph),
+    )
     entries = [entry_from(row, now, texts.get(row["id"], "")) for row in rows]
     page = render_reflection(entries, graph.options.known_projects, *history)
     return write_page(graph, REFLECTION, page, "reflection", "graph.graph_mirrored", is_asked=is_asked)

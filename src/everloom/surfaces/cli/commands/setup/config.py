@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -50,16 +51,22 @@ def path(invocation: Invocation) -> Answer:
 @click.argument("value")
 def set_value(invocation: Invocation, name: str, value: str) -> Answer:
     """Set one value in the settings file, keeping its comments."""
+    file = invocation.file
+    checked = write_setting(file, name, value)
+    return Answer({"file": str(file), "name": name, "value": checked}, [f"{name} = {value}  ({file})"])
+
+
+def write_setting(file: Path, name: str, value: str) -> object:
+    """Write one value into a settings file, which is made if there is none; returns it as it was understood."""
     from everloom.settings import from_file  # noqa: PLC0415
     from everloom.surfaces.cli.commands.setup.toml import edited, template, write_whole  # noqa: PLC0415  loads pydantic
 
-    file = invocation.file
     checked = _understood(name, value)
     # For its errors only: a file that cannot be read, or that holds secrets, is not edited.
     from_file(file, must_exist=False)
     before = file.read_text(encoding="utf-8") if file.exists() else template({})
     write_whole(file, edited(before, name, checked))
-    return Answer({"file": str(file), "name": name, "value": checked}, [f"{name} = {value}  ({file})"])
+    return checked
 
 
 def _understood(name: str, text: str) -> object:
