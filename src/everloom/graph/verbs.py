@@ -9,7 +9,7 @@ method imports the module that carries it out when it is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -65,6 +65,7 @@ from everloom.kernel.verbs import (
 
 if TYPE_CHECKING:
     from everloom.graph.index.catalog import OpenGraph
+    from everloom.graph.index.scan import Progress
 
 
 def _tool(
@@ -101,11 +102,17 @@ class Graph(UpkeepVerbs):
         """Make the directory a git repository, unless it is one; returns what went wrong, or None."""
         return self._graph.git.begin()
 
-    def follow(self, *, progress: Callable[[int], None] = lambda _: None) -> results.Followed:
-        """Update the index from the files, with what another program left beside them; unchanged ones are not read."""
-        from everloom.graph.index.adoption import follow_directory
+    def follow(self, paths: Collection[str] | None = None, *, progress: Progress | None = None) -> results.Followed:
+        """Update the index from the files, with what another program left beside them, or from some of the files.
 
-        return follow_directory(self._graph, progress=progress)
+        Unchanged files are not read.
+        """
+        from everloom.graph.index.adoption import follow_directory
+        from everloom.graph.index.scan import scan_some, silently
+
+        if paths is None:
+            return follow_directory(self._graph, progress=progress or silently)
+        return scan_some(self._graph, paths)
 
     def import_directory(self, source: Path) -> results.Imported:
         """Import an existing directory: its files unchanged, access counts, and vectors of the same model."""

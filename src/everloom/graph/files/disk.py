@@ -37,6 +37,7 @@ MOST_FILES = 200_000
 # Short enough for file systems that allow 255 bytes, even for an edge, whose name contains two slugs.
 _LONGEST_SLUG = 60
 _LONGEST_EDGE_SLUG = 40
+_LINK_OUTSIDE = "it is a link to a place outside the directory"
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 
 
@@ -95,6 +96,22 @@ class Disk:
         except OSError as error:
             raise StoreError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
 
+    def entry(self, path: str) -> FileEntry | FileProblem | None:
+        """Read the time and size of one file as `walk` would; None if it would not list it."""
+        where, folder = self.root / path, self.root / PurePosixPath(path).parent
+        # `walk` follows no link to a folder.
+        if any(part.startswith(".") for part in path.split("/")) or Path(os.path.realpath(folder)) != folder:
+            return None
+        try:
+            if where.is_symlink() and not Path(os.path.realpath(where)).is_relative_to(self.root):
+                return FileProblem(path, None, _LINK_OUTSIDE)
+            status = where.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            return FileProblem(path, None, f"it cannot be read: {error.strerror}")
+        return None if stat.S_ISDIR(status.st_mode) else FileEntry(path, status.st_mtime_ns, status.st_size)
+
     def exists(self, path: str) -> bool:
         """Check whether anything has this name, including a dangling link."""
         return os.path.lexists(self.place(path))
@@ -133,7 +150,7 @@ class Disk:
         """Read the time and size of a file of ours; a link that leads nowhere or out of the directory is a problem."""
         try:
             if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(self.root):
-                return FileProblem(path, None, "it is a link to a place outside the directory")
+                return FileProblem(path, None, _LINK_OUTSIDE)
             if not entry.name.endswith(".md") or entry.is_dir():
                 return None
             status = entry.stat()

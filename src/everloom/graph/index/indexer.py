@@ -75,7 +75,7 @@ class IndexChanges:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The rows of a batch of files: memories and edges by uuid, files by path, and their former memories by id."""
+    """The rows of a batch of files: memories and edges by uuid, files by path, and what was in them before by id."""
 
     memories: Mapping[str, Row]
     edges: Mapping[str, Row]
@@ -86,6 +86,10 @@ class _Known:
         """Return the row of a memory or an edge, if it has one."""
         return (self.memories if isinstance(content, Memory) else self.edges).get(content.id)
 
+    def is_at(self, item: int, path: str) -> bool:
+        """Check whether a memory or an edge was last seen in this file; it may have been moved since."""
+        return item in self.former and self.former[item]["path"] == path
+
 
 def prepare_changes(
     graph: OpenGraph, paths: Sequence[str], session_id: int | None = None, states: States = NO_STATES
@@ -95,13 +99,12 @@ def prepare_changes(
     `states` are accesses that the same transaction will restore; they also affect which memories become active again.
     """
     index, now = graph.op.index, graph.op.now
-    # The file stays as its writer left it; what the store keeps of it holds no secret.
-    files = [graph.op.screen.kept(read_file(graph.disk, path), path) for path in dict.fromkeys(paths)]
+    files = [_screened(graph, read_file(graph.disk, path)) for path in dict.fromkeys(paths)]
     with graph.op.read() as unit:
         files = _without_forgotten(unit, files)
         known_rows = _known_of(unit, graph.id, files)
         if rivals := _outranked(files, known_rows, graph.disk):
-            read = [graph.op.screen.kept(read_file(graph.disk, path), path) for path in rivals]
+            read = [_screened(graph, read_file(graph.disk, path)) for path in rivals]
             files = [*files, *_without_forgotten(unit, read)]
             known_rows = _known_of(unit, graph.id, files)
         changes = _decide(files, known_rows, graph.disk)
@@ -122,6 +125,12 @@ def prepare_changes(
             changes.rewritten[row["id"]] = index.prepare([fresh])
     changes.published = index.prepare(documents) if documents else None
     return changes
+
+
+def _screened(graph: OpenGraph, file: ParsedFile) -> ParsedFile:
+    """Take secrets out of what the store keeps of a file; the file itself stays as its writer left it."""
+    # Of its hash and its path nothing has to be taken: looking for keys in them costs more than in the whole text.
+    return replace(file, content=graph.op.screen.kept(file.content, file.path))
 
 
 def write_changes(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) -> list[int]:
@@ -181,7 +190,7 @@ def _known_of(unit: Unit, graph: int, files: Sequence[ParsedFile]) -> _Known:
         {row["uuid"]: row for row in unit.all("graph.memory_by_uuid", graph=graph, uuids=memories)},
         {row["uuid"]: row for row in unit.all("graph.edge_by_uuid", graph=graph, uuids=edges)},
         known,
-        {row["id"]: row for row in unit.all("graph.memory_of", ids=items)},
+        {row["id"]: row for name in ("memory_of", "edge_get") for row in unit.all(f"graph.{name}", ids=items)},
     )
 
 
@@ -260,12 +269,9 @@ def _depart(changes: IndexChanges, known: _Known) -> None:
     for each in changes.files:
         former = known.files.get(each.path)
         item = None if former is None or isinstance(each.content, FileProblem) else former["item_id"]
-        if item is None or item in staying:
+        if item is None or item in staying or not known.is_at(item, each.path):
             continue
-        if is_edge(each.path):
-            changes.gone_edges.add(item)
-        elif item in known.former and known.former[item]["path"] == each.path:
-            changes.gone_memories.add(item)
+        (changes.gone_edges if is_edge(each.path) else changes.gone_memories).add(item)
 
 
 def _leave(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) -> None:

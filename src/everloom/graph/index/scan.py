@@ -6,23 +6,24 @@ the same. Refuses to know when to look: `watching` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import TypeVar
 
 from everloom.errors import Conflict
 from everloom.graph.files.beside import BESIDE
 from everloom.graph.files.disk import FileEntry, digest, machine_micros
+from everloom.graph.files.parser import is_indexed
 from everloom.graph.index.catalog import OpenGraph, problems
 from everloom.graph.index.executor import sole_writer
 from everloom.graph.index.indexer import BATCH, follow_files
 from everloom.graph.kinds import MEMORIES
 from everloom.graph.results import FileProblem, Followed
 from everloom.kernel.trust.origin import PERSON
-from everloom.secrets import logger_of
-from everloom.store import Row
+from everloom.store import Row, Unit
 from everloom.store.contract import Value
 
-log = logger_of(__name__)
+T = TypeVar("T")
 
 # FAT, the coarsest file system in use, stores times in steps of two seconds: a second write within the same step leaves
 # time and, often, size unchanged.
@@ -33,33 +34,27 @@ _YOUNG_MICROS = 2_000_000
 class _Differences:
     """The differences between directory and index; `strays` are what cannot be followed."""
 
-    there: tuple[str, ...]
-    suspects: tuple[str, ...]
+    suspects: tuple[FileEntry, ...]
     gone: tuple[str, ...]
     strays: tuple[FileProblem, ...]
 
 
-def scan(graph: OpenGraph, *, anew: bool = False, progress: Callable[[int], None] = lambda _: None) -> Followed:
+# Told how many of how many files are done, after each batch.
+Progress = Callable[[int, int], None]
+
+
+def silently(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+def scan(graph: OpenGraph, *, anew: bool = False, progress: Progress = silently) -> Followed:
     """Update the index with every change since the last scan, in batches, so that others can write in between."""
-    # Whoever changed these files did it by hand, or with a program that a person chose.
-    graph = graph.told_by(PERSON)
-    whole = Followed()
-    offered: set[str] = set()
-    while True:
-        # Compare again in each round: somebody who wrote in between has already indexed those files. `offered` ensures
-        # an end, even if a file changes faster than it is read.
-        with sole_writer(graph):
-            differences = _compare(graph)
-            candidates = differences.there if anew else differences.suspects
-            suspects = [path for path in candidates if path not in offered][:BATCH]
-            part = _take(graph, suspects, differences.gone, anew=anew)
-        offered.update(suspects)
-        progress(len(suspects))
-        whole = _joined(whole, part)
-        if len(suspects) < BATCH:
-            _record(graph, differences.strays)
-            with graph.op.read() as unit:
-                return replace(whole, problems=problems(graph, unit))
+    with sole_writer(graph):
+        differences = _compare(graph, anew=anew)
+    whole = _follow(graph, differences, anew=anew, progress=progress)
+    _record(graph, differences.strays)
+    with graph.op.read() as unit:
+        return replace(whole, problems=problems(graph, unit))
 
 
 def _record(graph: OpenGraph, strays: Sequence[FileProblem]) -> None:
@@ -87,31 +82,75 @@ def _record(graph: OpenGraph, strays: Sequence[FileProblem]) -> None:
         )
 
 
-def _compare(graph: OpenGraph) -> _Differences:
-    """Find the files that may have changed since the last scan."""
+def scan_some(graph: OpenGraph, paths: Collection[str]) -> Followed:
+    """Update the index with the changes of these files alone; what it costs depends on them, and on no others."""
+    graph.disk.must_exist()
+    entries = [graph.disk.entry(path) for path in dict.fromkeys(paths) if is_indexed(path)]
+    there = [entry for entry in entries if isinstance(entry, FileEntry)]
+    with graph.op.read() as unit:
+        known = _rows_of(graph, unit, paths)
+    seen = {entry.path for entry in entries if entry is not None}
+    suspects = tuple(entry for entry in there if _is_suspect(entry, known.get(entry.path)))
+    gone = tuple(path for path in known if path not in seen)
+    if gone and not (graph.disk.root / MEMORIES).is_dir():
+        # A disk that is being unmounted, perhaps; the whole scan knows what to say of it.
+        return scan(graph)
+    return _follow(graph, _Differences(suspects, gone, ()))
+
+
+def _compare(graph: OpenGraph, *, anew: bool) -> _Differences:
+    """Find the files that may have changed since the last scan, or all of them."""
     root, entries = graph.disk.root, list(graph.disk.walk())
     with graph.op.read() as unit:
-        rows = unit.all("graph.file_all", graph=graph.id)
-    # What lies beside the memories is no memory, and no scan meets it.
-    rows = [row for row in rows if row["path"] not in BESIDE]
+        # What lies beside the memories is no memory, and no scan meets it.
+        stamps = unit.all("graph.file_stamps", graph=graph.id)
+    known = {row["path"]: row for row in stamps if row["path"] not in BESIDE}
     # An unmounted disk looks like an empty directory; indexing that would remove every memory.
-    if rows and not entries and not (root / MEMORIES).is_dir():
+    if known and not entries and not (root / MEMORIES).is_dir():
         raise Conflict(
-            f"{root} had {len(rows)} files and now has no {MEMORIES} directory",
+            f"{root} had {len(known)} files and now has no {MEMORIES} directory",
             hint=f"mount the disk again; if everything was removed on purpose, create an empty {MEMORIES} directory",
         )
-    known = {row["path"]: row for row in rows}
     strays = tuple(entry for entry in entries if isinstance(entry, FileProblem))
     # Nothing is known about the files of a folder that could not be listed, so they are not gone.
     unseen = tuple(f"{stray.path}/" for stray in strays)
     odd = {stray.path for stray in strays}
-    there = {entry.path: entry for entry in entries if isinstance(entry, FileEntry)}
+    there = [entry for entry in entries if isinstance(entry, FileEntry)]
+    paths = {entry.path for entry in there} | odd
     return _Differences(
-        tuple(there),
-        tuple(path for path, entry in there.items() if _is_suspect(entry, known.get(path))),
-        tuple(path for path in known if path not in there and path not in odd and not path.startswith(unseen)),
+        tuple(entry for entry in there if anew or _is_suspect(entry, known.get(entry.path))),
+        tuple(path for path in known if path not in paths and not path.startswith(unseen)),
         strays,
     )
+
+
+def _follow(
+    graph: OpenGraph, differences: _Differences, *, anew: bool = False, progress: Progress = silently
+) -> Followed:
+    """Take in the differences, a batch in each transaction."""
+    # Whoever changed these files did it by hand, or with a program that a person chose.
+    graph = graph.told_by(PERSON)
+    whole, done = Followed(), 0
+    suspects, gone = differences.suspects, differences.gone
+    total = len(suspects) + len(gone)
+    for batch in _batches(suspects):
+        with sole_writer(graph):
+            whole = _joined(whole, _take(graph, batch, anew=anew))
+        progress(done := done + len(batch), total)
+    # Afterwards, so that a file that was moved is known by its new path when its old one is found to be gone.
+    for paths in _batches(gone):
+        with sole_writer(graph):
+            whole = _joined(whole, follow_files(graph, paths))
+        progress(done := done + len(paths), total)
+    return whole
+
+
+def _batches(whole: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (whole[start : start + BATCH] for start in range(0, len(whole), BATCH))
+
+
+def _rows_of(graph: OpenGraph, unit: Unit, paths: Iterable[str]) -> dict[str, Row]:
+    return {row["path"]: row for row in unit.all("graph.file_of", graph=graph.id, paths=list(paths))}
 
 
 def _is_suspect(entry: FileEntry, row: Row | None) -> bool:
@@ -125,29 +164,32 @@ def may_have_changed(entry: FileEntry, row: Row) -> bool:
     return bool(entry.mtime_ns // 1000 >= row["checked_at"] - _YOUNG_MICROS)
 
 
-def _take(graph: OpenGraph, suspects: Sequence[str], gone: Sequence[str], *, anew: bool) -> Followed:
-    # A checkout or a touch changes only times, so the bytes decide.
-    changed = suspects if anew else _really_changed(graph, suspects)
-    if not changed and not gone:
-        return Followed(read=len(suspects))
-    part = follow_files(graph, [*gone, *changed])
-    return _joined(part, Followed(read=len(suspects) - len(changed)))
-
-
-def _really_changed(graph: OpenGraph, suspects: Sequence[str]) -> Sequence[str]:
-    """Read the suspects; for those with unchanged bytes, only the times are updated."""
+def _take(graph: OpenGraph, suspects: Sequence[FileEntry], *, anew: bool) -> Followed:
+    if anew:
+        return follow_files(graph, [entry.path for entry in suspects])
     with graph.op.read() as unit:
-        rows = unit.all("graph.file_of", graph=graph.id, paths=list(suspects))
+        known = _rows_of(graph, unit, [entry.path for entry in suspects])
+    # Compared again, now as the sole writer: whoever wrote since the first look has indexed those files already.
+    paths = [entry.path for entry in suspects if _is_suspect(entry, known.get(entry.path))]
+    # A checkout or a touch changes only times, so the bytes decide.
+    changed = _really_changed(graph, paths, known)
+    unchanged = Followed(read=len(paths) - len(changed))
+    return _joined(follow_files(graph, changed), unchanged) if changed else unchanged
+
+
+def _really_changed(graph: OpenGraph, paths: Sequence[str], known: Mapping[str, Row]) -> list[str]:
+    """Read the files that are known; for those with unchanged bytes, only the times are updated."""
     same: dict[str, FileEntry] = {}
-    for row in rows:
-        found = graph.disk.look(row["path"]) if row["problem"] is None else None
-        if found is not None and digest(found[1]) == row["hash"]:
-            same[row["path"]] = found[0]
+    for path in paths:
+        row = known.get(path)
+        found = graph.disk.look(path) if row is not None and row["problem"] is None else None
+        if row is not None and found is not None and digest(found[1]) == row["hash"]:
+            same[path] = found[0]
     if same:
         checked = {"graph": graph.id, "checked_at": machine_micros()}
         with graph.op.write("graph.follow") as transaction:
             transaction.unit.many("graph.file_touch", [{**checked, **asdict(entry)} for entry in same.values()])
-    return [path for path in suspects if path not in same]
+    return [path for path in paths if path not in same]
 
 
 def _joined(one: Followed, other: Followed) -> Followed:

@@ -1,13 +1,15 @@
 """Watches the files of graphs while a server runs, so that it notices what people, editors and git change in them.
 
-Through watchfiles if that is installed, otherwise every few seconds. Owns how many directories are watched at once;
-what a change means is decided by the scan.
+Through watchfiles if that is installed and the system can, otherwise every few seconds. Owns how many directories are
+watched at once; what a change means is decided by the scan.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 log = logger_of(__name__)
 
 POLL_SECONDS = 3.0
+# A poll that takes long is followed by a rest of so many times as long.
+_REST = 20
+# So many changes at once are a pull or a copy: the whole directory is compared then.
+_MANY = 1_000
 # An editor or a pull changes several files in a row; one scan should cover them all.
 _DEBOUNCE_MS = 300
 _QUIET = (f"/{CORNER}/", "/.git/")
@@ -89,18 +95,41 @@ class Watcher:
         self._stop.set()
 
     def _run(self) -> None:
-        for _ in self._moments():
+        trouble = None
+        for paths in self._moments():
             try:
-                self._graph.follow()
+                self._graph.follow(paths)
+                trouble = None
             except EverloomError as error:
-                log.warning("cannot update the index of %s: %s", self._graph.directory, error)
+                # Said once: whoever polls meets the same trouble every few seconds.
+                if trouble != str(error):
+                    log.warning("cannot update the index of %s: %s", self._graph.directory, error)
+                trouble = str(error)
 
-    def _moments(self) -> Iterator[None]:
-        """Yield whenever something changed, or may have changed."""
-        if find_spec("watchfiles") is None:
-            while not self._stop.wait(POLL_SECONDS):
-                yield
-            return
+    def _moments(self) -> Iterator[Collection[str] | None]:
+        """Yield the files that changed, or None where any may have, until the watcher is stopped."""
+        if find_spec("watchfiles") is not None:
+            try:
+                yield from self._told()
+            except (OSError, RuntimeError) as error:
+                # A system allows so many watches to a user; a directory may be missing; watchfiles has errors of its
+                # own, too. None of them may end the watching.
+                log.warning(
+                    "the system does not watch %s (%s): it is looked at every %g seconds instead; on Linux,"
+                    " `sysctl fs.inotify` shows how much may be watched",
+                    self._graph.directory,
+                    error,
+                    POLL_SECONDS,
+                )
+        pause = POLL_SECONDS
+        while not self._stop.wait(pause):
+            began = time.monotonic()
+            yield None
+            # Looking at many files takes a while, and must not be all that the process does.
+            pause = max(POLL_SECONDS, _REST * (time.monotonic() - began))
+
+    def _told(self) -> Iterator[Collection[str] | None]:
+        """Yield what the system tells, and once everything: what changed before it began to."""
         from watchfiles import watch  # noqa: PLC0415  an extra
 
         changes = watch(
@@ -108,10 +137,23 @@ class Watcher:
             stop_event=self._stop,
             debounce=_DEBOUNCE_MS,
             raise_interrupt=False,
+            yield_on_timeout=True,
             watch_filter=lambda _, path: _is_of_interest(path),
         )
-        for _ in changes:
-            yield
+        is_first = True
+        for found in changes:
+            if found and len(found) < _MANY:
+                yield _files_in(self._graph.directory, (path for _, path in found))
+            # The system forgets some of many changes that come at once.
+            if is_first or len(found) >= _MANY:
+                yield None
+            is_first = False
+
+
+def _files_in(directory: Path, paths: Iterable[str]) -> list[str] | None:
+    """Return files as the index names them; None if a folder may be among them, whose files have changed as well."""
+    names = [os.path.relpath(path, directory).replace(os.sep, "/") for path in paths]
+    return names if all(name.endswith(".md") for name in names) else None
 
 
 def _is_of_interest(path: str) -> bool:

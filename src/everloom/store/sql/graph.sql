@@ -178,8 +178,13 @@ FROM edge WHERE workspace_id = :workspace AND graph_id = :graph ORDER BY updated
 SELECT COUNT(*) AS count FROM edge WHERE workspace_id = :workspace AND graph_id = :graph;
 
 -- name: file_all
--- Read what is known about all files, to see which have changed.
+-- Read what is known about all files.
 SELECT path, mtime_ns, size, hash, checked_at, item_id, problem, line FROM graph_file
+WHERE workspace_id = :workspace AND graph_id = :graph;
+
+-- name: file_stamps
+-- Read what was seen of all files, to find out which have changed.
+SELECT path, mtime_ns, size, checked_at, problem FROM graph_file
 WHERE workspace_id = :workspace AND graph_id = :graph;
 
 -- name: file_of
