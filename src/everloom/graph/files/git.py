@@ -13,12 +13,12 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
 from everloom.errors import StoreError
+from everloom.graph.files.trees import pack_files, write_tree
 from everloom.graph.results import FileVersion
 from everloom.store.claims import CORNER
 
@@ -41,8 +41,8 @@ _PLAIN_PACK = (
 # Another git process in the same repository holds its lock only briefly: these tries span one second.
 _TRIES = 5
 PAUSE_SECONDS = 0.1
-# Paths are arguments of `git hash-object`, and command lines are limited.
-_BATCH = 500
+# Up to so many files are objects of their own, named as arguments of one command; more are packed.
+_MANY = 200
 _NAME, _EMAIL = "everloom", "everloom@localhost"
 _FILE_MODE, _GONE_MODE = "100644", "0"
 # Operations of the person that a commit must not fall into; each leaves such a file in the repository.
@@ -233,10 +233,14 @@ class Git:
         if found := next((mark for mark in marks if (self._root / mark).exists()), None):
             raise _GitRefused(f"{found} shows that a merge or the like is under way")
         nothing = "0" * (64 if form == "sha256" else 40)
-        entries = self._entries(paths, nothing)
+        blobs = self._blobs(paths)
+        entries = "".join(
+            f"{_GONE_MODE} {nothing}\t{path}\0" if blob is None else f"{_FILE_MODE} {blob}\t{path}\0"
+            for path, blob in blobs.items()
+        )
         for attempt in range(_TRIES):
             head = self._run("rev-parse", "-q", "--verify", "HEAD^{commit}", fails=True).strip()
-            tree = self._tree(head, entries)
+            tree = write_tree(self._run, head, blobs)
             # The index comes first: if it is locked, nothing is committed. The person's own changes in it stay.
             self._run("update-index", "-z", "--index-info", text=entries)
             if head and tree == self._run("rev-parse", f"{head}^{{tree}}").strip():
@@ -262,27 +266,20 @@ class Git:
         parts = ("clean=", "smudge=", "process=", "required=false")
         return [f"filter.{name}.{part}" for name in sorted(names) for part in parts]
 
-    def _entries(self, paths: Sequence[str], nothing: str) -> str:
-        """Write the files as objects, byte for byte, and return them in the form that the index reads."""
+    def _blobs(self, paths: Sequence[str]) -> dict[str, str | None]:
+        """Write the files as objects, byte for byte, and return their hashes; None for one that is gone."""
         there = [path for path in paths if (self._root / path).is_file() and not (self._root / path).is_symlink()]
-        lines = [f"{_GONE_MODE} {nothing}\t{path}" for path in paths if not os.path.lexists(self._root / path)]
-        for start in range(0, len(there), _BATCH):
-            batch = there[start : start + _BATCH]
-            hashes = self._run("hash-object", "-w", "--no-filters", "--", *batch).split()
-            lines += [f"{_FILE_MODE} {each}\t{path}" for each, path in zip(hashes, batch, strict=True)]
-        return "".join(f"{line}\0" for line in lines)
-
-    def _tree(self, head: str, entries: str) -> str:
-        """Write the tree of a commit with these entries, in an index of its own, so that nothing staged is in it."""
-        index = self._root / CORNER / f"{uuid4().hex}.index"
-        own = {"GIT_INDEX_FILE": str(index)}
-        try:
-            self._run("read-tree", *([head] if head else ["--empty"]), more=own)
-            self._run("update-index", "-z", "--index-info", text=entries, more=own)
-            return self._run("write-tree", more=own).strip()
-        finally:
-            with suppress(OSError):
-                index.unlink(missing_ok=True)
+        found: dict[str, str | None] = {path: None for path in paths if not os.path.lexists(self._root / path)}
+        if len(there) > _MANY:
+            marks = self._root / CORNER / f"{uuid4().hex}.marks"
+            try:
+                return {**found, **pack_files(self._run, self._root, there, marks)}
+            finally:
+                marks.unlink(missing_ok=True)
+        if there:
+            hashes = self._run("hash-object", "-w", "--no-filters", "--", *there).split()
+            found |= zip(there, hashes, strict=True)
+        return found
 
     def _as_somebody(self) -> Mapping[str, str]:
         """Return the author as variables, but only if the person has not configured one."""
