@@ -59,9 +59,8 @@ class GraphEraser(Eraser):
         for row in unit.all("graph.memory_of", ids=plan.of(_MEMORY)):
             place = {"graph": row["graph_id"], "uuid": row["uuid"]}
             taken |= {edge["id"]: f"an edge of memory {row['id']}" for edge in unit.all("graph.edge_of", **place)}
-            taken |= {
-                each["id"]: f"an insight from memory {row['id']}" for each in unit.all("graph.insight_on", **place)
-            }
+            insights = unit.all("graph.insight_on", graph=row["graph_id"], uuids=[row["uuid"]])
+            taken |= {each["id"]: f"an insight from memory {row['id']}" for each in insights}
             uuids = [each["uuid"] for each in unit.all("graph.relation_to", **place)]
             for other in unit.all("graph.memory_by_uuid", graph=row["graph_id"], uuids=uuids):
                 change = "stays, without its relation to it"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from everloom.clock import from_micros
 from everloom.errors import Conflict, NotFound
 from everloom.graph.files.disk import Disk
 from everloom.graph.files.git import Git
-from everloom.graph.index.decay import strength_of
+from everloom.graph.index.decay import is_archived, strength_of
 from everloom.graph.results import MEND, Edge, FileProblem, GraphOptions, GraphStats, Memory, MemoryBrief, Relation
 from everloom.kernel.lifecycle import vigour
 from everloom.kernel.once import UNKEYED, Once
@@ -27,6 +27,8 @@ from everloom.models.ask import Thinker
 from everloom.store import Row, Unit, value_from
 
 _PREVIEW = 200
+_FIRST_PAGE, _LARGEST_PAGE = 100, 5_000
+_LATEST = 2**63 - 1
 # A shorter prefix is more likely a typing error than an id, and would match many.
 _SHORTEST_PREFIX = 4
 
@@ -72,11 +74,29 @@ class OpenGraph:
         return _only(found, f"memory {text!r}")
 
 
-def beyond_row(rows: Sequence[Row], last: Row) -> list[Row]:
-    """Return the rows of a list, most recently changed first, that come after one of them."""
-    # By its place and not by its number: what is added or removed in the meantime neither repeats nor hides a row.
-    place = (last["updated"], last["id"])
-    return [row for row in rows if (row["updated"], row["id"]) < place]
+def newest(graph: OpenGraph, unit: Unit, beyond: Row | None = None, kind: str = "memory") -> Iterator[Row]:
+    """Yield memories or edges, most recently changed first, from the first or after one; reads little more than taken.
+
+    After one means by its place and not by its number: what is added or removed in the meantime neither repeats nor
+    hides a row.
+    """
+    size, last = _FIRST_PAGE, beyond
+    while True:
+        updated, before = (_LATEST, _LATEST) if last is None else (last["updated"], last["id"])
+        rows = unit.all(f"graph.{kind}_newest", graph=graph.id, updated=updated, before=before, limit=size)
+        yield from rows
+        if len(rows) < size:
+            return
+        # Whoever takes this many will probably look at most of them.
+        size, last = min(4 * size, _LARGEST_PAGE), rows[-1]
+
+
+def living_tags(graph: OpenGraph) -> list[list[str]]:
+    """List the tags of each memory that is not archived."""
+    now = graph.op.now
+    with graph.op.read() as unit:
+        rows = unit.all("graph.memory_tags", graph=graph.id)
+    return [json.loads(row["tags"]) for row in rows if not is_archived(row, now)]
 
 
 def find_edge(graph: OpenGraph, identity: str) -> Row:
@@ -123,16 +143,17 @@ def stats(graph: OpenGraph) -> GraphStats:
     """Count memories, edges, relations and tags."""
     now = graph.op.now
     with graph.op.read() as unit:
-        rows, edges = unit.all("graph.memory_all", graph=graph.id), unit.all("graph.edge_all", graph=graph.id)
-        relations = unit.all("graph.relation_all", graph=graph.id)
+        rows = unit.all("graph.memory_tags", graph=graph.id)
+        (edges,) = unit.all("graph.edge_count", graph=graph.id)
+        (relations,) = unit.all("graph.relation_count", graph=graph.id)
         unreadable = problems(graph, unit)
         known = unit.one("graph.graph_get", id=graph.id)
     return GraphStats(
         graph=graph.name,
         directory=str(graph.disk.root),
         memories=len(rows),
-        edges=len(edges),
-        relations=sum(row["direction"] == "outgoing" for row in relations),
+        edges=edges["count"],
+        relations=relations["count"],
         by_type=dict(Counter(row["type"] for row in rows).most_common()),
         by_status=dict(Counter(vigour(strength_of(row, now)).value for row in rows)),
         tags=len({tag for row in rows for tag in json.loads(row["tags"])}),

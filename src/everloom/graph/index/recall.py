@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from everloom.errors import Rejected
 from everloom.graph.files.parser import checked_tags
-from everloom.graph.index.catalog import OpenGraph, beyond_row, brief_of, describe
+from everloom.graph.index.catalog import OpenGraph, brief_of, describe, newest
 from everloom.graph.index.decay import is_archived
 from everloom.graph.kinds import checked_type
 from everloom.graph.results import MemoryBrief, Recalled
@@ -78,15 +79,8 @@ def list_memories(
     """List memories that match a filter, most recently changed first, from the first or after one of the list."""
     passes = _sieve(graph, within)
     with graph.op.read() as unit:
-        found = unit.all("graph.memory_all", graph=graph.id)
-        if beyond is not None:
-            found = beyond_row(found, graph.find(unit, beyond))
-        return describe(graph, unit, [row for row in found if passes(row)][: max(1, limit)])
-
-
-def list_living(graph: OpenGraph) -> list[MemoryBrief]:
-    """List every memory that is not archived."""
-    return list_memories(graph, limit=10**9)
+        found = newest(graph, unit, None if beyond is None else graph.find(unit, beyond))
+        return describe(graph, unit, list(islice(filter(passes, found), max(1, limit))))
 
 
 def _sieve(graph: OpenGraph, within: MemoryFilter) -> Callable[[Row], bool]:

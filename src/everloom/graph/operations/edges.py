@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from uuid import uuid4
 
 from everloom.errors import Conflict, NotFound, Rejected
@@ -18,10 +19,10 @@ from everloom.graph.files.frontmatter import UnreadableFile
 from everloom.graph.index.catalog import (
     OpenGraph,
     attached_to,
-    beyond_row,
     describe,
     edge_from,
     find_edge,
+    newest,
     relation_from,
 )
 from everloom.graph.index.executor import Also, execute, nothing_else, sole_writer
@@ -129,17 +130,24 @@ def search_edges(
     if beyond is not None and query.strip():
         raise no_next_page()
     relation = None if kind is None else checked_relation(kind)
+    last = None if beyond is None else find_edge(graph, beyond)
     with graph.op.read() as unit:
         if memory is None:
-            rows = unit.all("graph.edge_all", graph=graph.id)
+            rows = newest(graph, unit, last, "edge")
         else:
             # Those of one memory are found by it, however many edges there are.
             found = unit.all("graph.edge_of", graph=graph.id, uuid=graph.find(unit, memory)["uuid"])
-            rows = sorted(found, key=lambda row: (row["updated"], row["id"]), reverse=True)
-    if beyond is not None:
-        rows = beyond_row(rows, find_edge(graph, beyond))
-    edges = [edge_from(row) for row in rows if relation is None or row["type"] == relation]
-    return [with_version(graph, edge) for edge in _ranked(edges, query)[: max(1, limit)]]
+            place = None if last is None else _place(last)
+            rows = iter(row for row in sorted(found, key=_place, reverse=True) if place is None or _place(row) < place)
+        edges = (edge_from(row) for row in rows if relation is None or row["type"] == relation)
+        # Words are looked for in all of them; a list ends where it is long enough.
+        chosen = _ranked(list(edges), query) if query.strip() else edges
+        return [with_version(graph, edge) for edge in islice(chosen, max(1, limit))]
+
+
+def _place(row: Row) -> tuple[int, int]:
+    """Return where an edge is in a list of those that were changed last."""
+    return row["updated"], row["id"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def import_directory(graph: OpenGraph, source: Path) -> Imported:
         raise_reflections(graph, transaction, beside.reflections)
     with graph.op.read() as unit:
         here = {row["uuid"] for row in unit.all("graph.memory_all", graph=graph.id)}
-        edges = len(unit.all("graph.edge_all", graph=graph.id))
+        edges = unit.all("graph.edge_count", graph=graph.id)[0]["count"]
     lost = len(beside.indexed - here)
     missing = [f"{lost} memories in its index have no file"] if lost else []
     return Imported(
@@ -105,8 +105,8 @@ def reindex(graph: OpenGraph, *, as_json: bool = False) -> Reindexed:
     repaired, dangling = repair(graph)
     written = write_json(graph) if as_json else ()
     with graph.op.read() as unit:
-        memories = len(unit.all("graph.memory_all", graph=graph.id))
-        edges = len(unit.all("graph.edge_all", graph=graph.id))
+        memories = unit.all("graph.memory_count", graph=graph.id)[0]["count"]
+        edges = unit.all("graph.edge_count", graph=graph.id)[0]["count"]
     mended = {"repaired": tuple(repaired), "dangling": tuple(dangling)}
     return Reindexed(followed=followed, memories=memories, edges=edges, **mended, written=written)
 

@@ -10,10 +10,11 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from everloom.errors import NotFound, Rejected
 from everloom.graph.files.parser import checked_tags
-from everloom.graph.index.catalog import OpenGraph, brief_of
+from everloom.graph.index.catalog import OpenGraph, brief_of, newest
 from everloom.graph.index.decay import strength_of
 from everloom.graph.kinds import checked_type
 from everloom.graph.results import CommittedFile, Drawing, DrawnRelation, FileVersion
@@ -47,7 +48,7 @@ def draw(graph: OpenGraph, asked: DrawingRequest) -> Drawing:
         raise Rejected("that cannot be drawn", hint=f"ask for 1 to {_MOST_DRAWN} memories and 1 to {_MOST_HOPS} hops")
     with graph.op.read() as unit:
         if asked.around is None:
-            rows = unit.all("graph.memory_newest", graph=graph.id, limit=_LOOKED_AT)
+            rows = list(islice(newest(graph, unit), _LOOKED_AT))
             is_whole = len(rows) < _LOOKED_AT
         else:
             rows, is_whole = _around(graph, unit, asked)

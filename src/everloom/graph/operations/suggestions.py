@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from everloom.errors import NotFound
-from everloom.graph.index.catalog import OpenGraph
-from everloom.graph.index.recall import find_near, list_living
+from everloom.graph.index.catalog import OpenGraph, describe, living_tags
+from everloom.graph.index.recall import find_near
 from everloom.graph.results import Memory, MemoryBrief, SuggestedTags, TagCount
+from everloom.kernel.lifecycle import Vigour
 
 # The contract considers the five nearest memories, and links at most three.
 _NEAREST = 5
@@ -54,21 +55,21 @@ def links_for(graph: OpenGraph, memory: Memory) -> list[ChosenLink]:
 
 def list_tags(graph: OpenGraph, beside: str | None = None) -> list[TagCount]:
     """Count the tags of memories that are not archived, or only those that occur with one tag."""
-    tagged = [each.tags for each in list_living(graph)]
+    tagged = living_tags(graph)
     return _count_tags([[other for other in tags if other != beside] for tags in tagged if beside in (None, *tags)])
 
 
 def tags_for(graph: OpenGraph, identity: str) -> SuggestedTags:
     """Suggest tags that a memory lacks."""
-    row = graph.row(identity)
-    living = list_living(graph)
-    own = next((each for each in living if each.item == row["id"]), None)
-    if own is None:
+    with graph.op.read() as unit:
+        row = graph.find(unit, identity)
+        (own,) = describe(graph, unit, [row])
+    if own.status == Vigour.ARCHIVED.value:
         raise NotFound(f"{row['title']!r} is archived", hint="read it with get first, which makes it active again")
     text = f"{own.title} {own.preview}"
     near = find_near(graph, text, limit=2 * _NEAREST + 1).memories
     votes = [(each.tags, each.similarity or 0.5) for each in near if each.id != own.id]
-    common = {each.tag for each in _count_tags([each.tags for each in living])}
+    common = {each.tag for each in _count_tags(living_tags(graph))}
     return SuggestedTags(id=own.id, suggested=tuple(suggest_tags(own.tags, text, votes, common)))
 
 

@@ -64,7 +64,7 @@ def reflect(graph: OpenGraph, *, dry_run: bool = False) -> Reflected:
     similar = _similar(graph, looked_at)
     by_id = {each.id: each for each in looked_at}
     found = [[by_id[member] for member in group] for group in groups(list(by_id), similar, _LEAST_GROUP)]
-    joined, covered = _joined(graph)
+    joined, covered = _joined(graph, looked_at)
     fresh = [group for group in found if not _is_covered(group, covered)]
     insights, notices = _insights(graph, fresh[:_MOST_INSIGHTS], None if dry_run else graph.thinker())
     result = Reflected(
@@ -99,16 +99,18 @@ def _pair(one: MemoryBrief, other: MemoryBrief) -> _Pair:
     return min(one.id, other.id), max(one.id, other.id)
 
 
-def _joined(graph: OpenGraph) -> tuple[set[frozenset[str]], list[set[str]]]:
-    """Find which memories are already related, and which memories each insight builds on."""
+def _joined(graph: OpenGraph, memories: Sequence[MemoryBrief]) -> tuple[set[frozenset[str]], list[set[str]]]:
+    """Find which of some memories are already related, and what each insight builds on that builds on any of them."""
+    uuids = {each.item: each.id for each in memories}
     with graph.op.read() as unit:
-        sides = unit.all("graph.relation_all", graph=graph.id)
-        kinds = {row["uuid"]: row["type"] for row in unit.all("graph.memory_all", graph=graph.id)}
-    sources: dict[str, set[str]] = {}
-    for side in sides:
-        if kinds.get(side["uuid"]) == "insight" and side["direction"] == "outgoing":
-            sources.setdefault(side["uuid"], set()).add(side["target"])
-    return {frozenset((side["uuid"], side["target"])) for side in sides}, list(sources.values())
+        sides = unit.all("graph.relation_of", ids=list(uuids))
+        insights = unit.all("graph.insight_on", graph=graph.id, uuids=list(uuids.values()))
+        reasons = unit.all("graph.relation_of", ids=[row["id"] for row in insights])
+    sources: dict[int, set[str]] = {}
+    for side in reasons:
+        if side["direction"] == "outgoing":
+            sources.setdefault(side["memory_id"], set()).add(side["target"])
+    return {frozenset((uuids[side["memory_id"]], side["target"])) for side in sides}, list(sources.values())
 
 
 def _insights(

@@ -98,6 +98,12 @@ SELECT m.id, m.uuid, m.type, m.importance, m.created, m.in_vault, m.archived, a.
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
 WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL;
 
+-- name: memory_tags
+-- List the memories of a graph with their tags, and with what their strength is computed from.
+SELECT m.id, m.type, m.tags, m.importance, m.created, m.in_vault, a.count, a.last_at, a.pinned
+FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
+WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL;
+
 -- name: memory_count
 -- Count the memories of a graph.
 SELECT COUNT(*) AS count FROM memory WHERE workspace_id = :workspace AND graph_id = :graph AND gone_at IS NULL;
@@ -129,6 +135,12 @@ WHERE workspace_id = :workspace AND memory_id IN (:*ids) ORDER BY memory_id, pos
 SELECT r.memory_id, m.uuid, r.target, r.type, r.direction, r.strength, r.context, r.edge_uuid FROM relation AS r
 JOIN memory AS m ON m.workspace_id = r.workspace_id AND m.id = r.memory_id
 WHERE r.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL ORDER BY r.memory_id, r.position;
+
+-- name: relation_count
+-- Count the relations of a graph.
+SELECT COUNT(*) AS count FROM relation AS r
+JOIN memory AS m ON m.workspace_id = r.workspace_id AND m.id = r.memory_id
+WHERE r.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL AND r.direction = 'outgoing';
 
 -- name: relation_to
 -- Find the memories that refer to one.
@@ -172,6 +184,13 @@ FROM edge WHERE workspace_id = :workspace AND graph_id = :graph AND (from_uuid =
 -- List all edges of a graph, newest first.
 SELECT id, uuid, type, from_uuid, from_title, to_uuid, to_title, strength, description, created, updated, path
 FROM edge WHERE workspace_id = :workspace AND graph_id = :graph ORDER BY updated DESC, id DESC;
+
+-- name: edge_newest
+-- List the edges of a graph that were changed last, or last before one of them.
+SELECT id, uuid, type, from_uuid, from_title, to_uuid, to_title, strength, description, created, updated, path
+FROM edge WHERE workspace_id = :workspace AND graph_id = :graph AND updated <= :updated
+    AND (updated < :updated OR id < :before)
+ORDER BY updated DESC, id DESC LIMIT :limit;
 
 -- name: edge_count
 -- Count the edges of a graph.
@@ -241,15 +260,16 @@ FROM edge WHERE workspace_id = :workspace AND id IN (:*ids);
 DELETE FROM memory WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: insight_on
--- Find the insights that build on a memory.
-SELECT m.id FROM relation AS r JOIN memory AS m ON m.workspace_id = r.workspace_id AND m.id = r.memory_id
-WHERE r.workspace_id = :workspace AND m.graph_id = :graph AND r.target = :uuid AND m.type = 'insight'
+-- Find the insights that build on some memories.
+SELECT DISTINCT m.id FROM relation AS r JOIN memory AS m ON m.workspace_id = r.workspace_id AND m.id = r.memory_id
+WHERE r.workspace_id = :workspace AND m.graph_id = :graph AND r.target IN (:*uuids) AND m.type = 'insight'
     AND r.direction = 'outgoing' AND m.gone_at IS NULL;
 
 -- name: memory_newest
--- List the memories of a graph that were changed last, with their use.
+-- List the memories of a graph that were changed last, or last before one of them, with their use.
 SELECT m.id, m.uuid, m.type, m.title, m.tags, m.importance, m.confidence, m.created, m.updated, m.path, m.in_vault,
     m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.pinned
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
-WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL
+WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL AND m.updated <= :updated
+    AND (m.updated < :updated OR m.id < :before)
 ORDER BY m.updated DESC, m.id DESC LIMIT :limit;
