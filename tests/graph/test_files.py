@@ -224,12 +224,12 @@ def test_a_folder_that_appears_in_the_middle_of_an_operation_costs_nothing(
 ) -> None:
     plain = Disk.put
 
-    def blocked(disk: Disk, key: str, name: str, path: str) -> None:
+    def blocked(disk: Disk, key: str, name: str, path: str, *, durable: bool) -> None:
         if path.startswith("graph/fixes/"):
             (disk.root / "graph" / "fixes").write_text("by hand")
             monkeypatch.setattr(Disk, "put", plain)
             raise Killed
-        plain(disk, key, name, path)
+        plain(disk, key, name, path, durable=durable)
 
     monkeypatch.setattr(Disk, "put", blocked)
     with pytest.raises(Killed):

@@ -65,7 +65,6 @@ from everloom.kernel.verbs import (
 
 if TYPE_CHECKING:
     from everloom.graph.index.catalog import OpenGraph
-    from everloom.graph.index.scan import Progress
 
 
 def _tool(
@@ -102,16 +101,16 @@ class Graph(UpkeepVerbs):
         """Make the directory a git repository, unless it is one; returns what went wrong, or None."""
         return self._graph.git.begin()
 
-    def follow(self, paths: Collection[str] | None = None, *, progress: Progress | None = None) -> results.Followed:
+    def follow(self, paths: Collection[str] | None = None) -> results.Followed:
         """Update the index from the files, with what another program left beside them, or from some of the files.
 
         Unchanged files are not read.
         """
         from everloom.graph.index.adoption import follow_directory
-        from everloom.graph.index.scan import scan_some, silently
+        from everloom.graph.index.scan import scan_some
 
         if paths is None:
-            return follow_directory(self._graph, progress=progress or silently)
+            return follow_directory(self._graph)
         return scan_some(self._graph, paths)
 
     def import_directory(self, source: Path) -> results.Imported:

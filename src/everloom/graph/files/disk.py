@@ -184,14 +184,15 @@ class Disk:
         """Check whether a file is still in the staging area."""
         return (self.root / CORNER / key / name).exists()
 
-    def put(self, key: str, name: str, path: str) -> None:
+    def put(self, key: str, name: str, path: str, *, durable: bool = True) -> None:
         """Move a staged file to its path, replacing the file there in one atomic step."""
         where = self.place(path)
         self._make_folder(where.parent)
         staged = self.root / CORNER / key / name
         staged.chmod(self._mode_of(where))
         staged.replace(where)
-        fsync_directory(where.parent)
+        if durable:
+            fsync_directory(where.parent)
 
     def _make_folder(self, folder: Path) -> None:
         """Create a folder and its missing parents, open to nobody whom the directory itself is closed to."""

@@ -34,7 +34,7 @@ from everloom.graph.files.beside import (
 from everloom.graph.files.disk import FileEntry, machine_micros
 from everloom.graph.index.catalog import OpenGraph, problems
 from everloom.graph.index.decay import States, is_archived, prepare_revival, restored_access, update_archive
-from everloom.graph.index.scan import Progress, may_have_changed, scan, silently
+from everloom.graph.index.scan import may_have_changed, scan
 from everloom.graph.kinds import REFLECTION
 from everloom.graph.results import Followed
 from everloom.kernel.embedding import GENERAL, Made
@@ -61,11 +61,11 @@ class Adopted:
     vectors: int = 0
 
 
-def follow_directory(graph: OpenGraph, *, anew: bool = False, progress: Progress = silently) -> Followed:
+def follow_directory(graph: OpenGraph, *, anew: bool = False) -> Followed:
     """Update the index from the files, and take in what lies beside them; files that became unusable are logged."""
     with graph.op.read() as unit:
         before = {each.path for each in problems(graph, unit)}
-    followed = scan(graph, anew=anew, progress=progress)
+    followed = scan(graph, anew=anew)
     # A memory that was not here when its use was read is found in the same files again.
     adopted = adopt(graph, anew=anew or bool(followed.added))
     with graph.op.read() as unit:

@@ -24,6 +24,7 @@ from everloom.graph.files.parser import is_indexed
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import Revivable, prepare_revival, update_archive
 from everloom.graph.index.indexer import BATCH, IndexChanges, follow_files, prepare_changes, write_changes
+from everloom.graph.index.progress import report
 from everloom.graph.kinds import GITIGNORE, IGNORE, MEMORIES
 from everloom.kernel.operation import Transaction
 from everloom.store.claims import CORNER
@@ -113,11 +114,11 @@ def _recover(graph: OpenGraph) -> None:
 
 
 def _stage(disk: Disk, key: str, changes: Sequence[FileChange]) -> None:
-    durable = len(changes) <= _MANY
+    durable = _is_durable_each(changes)
     for place, change in enumerate(changes):
         if isinstance(change, Put) and change.data is not None:
             disk.stage(key, str(place), change.data, durable=durable)
-    if not durable and hasattr(os, "sync"):
+    if not durable:
         os.sync()
 
 
@@ -128,13 +129,15 @@ def complete(
 
     Returns what git reported, and the copies that were written because a file had changed on disk.
     """
-    copies = [copy for place, change in enumerate(plan.changes) if (copy := _apply(graph.disk, key, place, change))]
+    copies = _apply_all(graph.disk, key, plan.changes)
     paths = [*plan.paths, *copies]
     indexed = [path for path in paths if is_indexed(path)]
     # Earlier batches may be indexed in transactions of their own, because the intent stays until the last one is done.
+    total = len(indexed)
     while len(indexed) > BATCH:
         follow_files(graph, indexed[:BATCH], session_id)
         indexed = indexed[BATCH:]
+        report("indexing", total - len(indexed), total)
     changes = prepare_changes(graph, indexed, session_id, plan.states)
     ready = _prepare_states(graph, plan, changes)
     with graph.op.write(f"graph.{plan.operation}") as transaction:
@@ -202,11 +205,30 @@ def _own_ignore(graph: OpenGraph) -> tuple[str, ...]:
     return (IGNORE,) if is_ours and not graph.git.has_file(IGNORE) else ()
 
 
-def _apply(disk: Disk, key: str, place: int, change: FileChange) -> str | None:
+def _apply_all(disk: Disk, key: str, changes: Sequence[FileChange]) -> list[str]:
+    """Make the changes of a plan; returns the paths of our copies."""
+    durable = _is_durable_each(changes)
+    copies = []
+    for place, change in enumerate(changes):
+        if copy := _apply(disk, key, place, change, durable=durable):
+            copies.append(copy)
+        if not durable and place % BATCH == 0:
+            report("writing", place, len(changes))
+    if not durable:
+        os.sync()
+    return copies
+
+
+def _is_durable_each(changes: Sequence[FileChange]) -> bool:
+    """Decide whether each change is made durable by itself, or all of them at the end."""
+    return len(changes) <= _MANY or not hasattr(os, "sync")
+
+
+def _apply(disk: Disk, key: str, place: int, change: FileChange, *, durable: bool) -> str | None:
     """Make one change unless it is already made; returns the path of our copy if the file changed on disk."""
     match change:
         case Put():
-            return _put(disk, key, str(place), change)
+            return _put(disk, key, str(place), change, durable=durable)
         case Drop():
             return _drop(disk, change)
         case Append():
@@ -221,13 +243,13 @@ def _apply(disk: Disk, key: str, place: int, change: FileChange) -> str | None:
     return None
 
 
-def _put(disk: Disk, key: str, name: str, change: Put) -> str | None:
+def _put(disk: Disk, key: str, name: str, change: Put, *, durable: bool) -> str | None:
     # The staged file is gone, so the rename was done before a crash.
     if not disk.is_staged(key, name):
         return None
     # Only the expected old bytes, or the new ones, may be replaced. Anything else is a change by a person or a program.
     if _has_room(disk, change.path) and digest(disk.read(change.path)) in (change.before, change.after):
-        disk.put(key, name, change.path)
+        disk.put(key, name, change.path, durable=durable)
         return None
     copy = conflict_name(change.path, key[:6])
     if not _has_room(disk, copy):

@@ -6,7 +6,7 @@ the same. Refuses to know when to look: `watching` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from everloom.graph.files.parser import is_indexed
 from everloom.graph.index.catalog import OpenGraph, problems
 from everloom.graph.index.executor import sole_writer
 from everloom.graph.index.indexer import BATCH, follow_files
+from everloom.graph.index.progress import report
 from everloom.graph.kinds import MEMORIES
 from everloom.graph.results import FileProblem, Followed
 from everloom.kernel.trust.origin import PERSON
@@ -39,19 +40,11 @@ class _Differences:
     strays: tuple[FileProblem, ...]
 
 
-# Told how many of how many files are done, after each batch.
-Progress = Callable[[int, int], None]
-
-
-def silently(done: int, total: int) -> None:
-    """Tell nobody."""
-
-
-def scan(graph: OpenGraph, *, anew: bool = False, progress: Progress = silently) -> Followed:
+def scan(graph: OpenGraph, *, anew: bool = False) -> Followed:
     """Update the index with every change since the last scan, in batches, so that others can write in between."""
     with sole_writer(graph):
         differences = _compare(graph, anew=anew)
-    whole = _follow(graph, differences, anew=anew, progress=progress)
+    whole = _follow(graph, differences, anew=anew)
     _record(graph, differences.strays)
     with graph.op.read() as unit:
         return replace(whole, problems=problems(graph, unit))
@@ -124,9 +117,7 @@ def _compare(graph: OpenGraph, *, anew: bool) -> _Differences:
     )
 
 
-def _follow(
-    graph: OpenGraph, differences: _Differences, *, anew: bool = False, progress: Progress = silently
-) -> Followed:
+def _follow(graph: OpenGraph, differences: _Differences, *, anew: bool = False) -> Followed:
     """Take in the differences, a batch in each transaction."""
     # Whoever changed these files did it by hand, or with a program that a person chose.
     graph = graph.told_by(PERSON)
@@ -136,12 +127,12 @@ def _follow(
     for batch in _batches(suspects):
         with sole_writer(graph):
             whole = _joined(whole, _take(graph, batch, anew=anew))
-        progress(done := done + len(batch), total)
+        report("indexing", done := done + len(batch), total)
     # Afterwards, so that a file that was moved is known by its new path when its old one is found to be gone.
     for paths in _batches(gone):
         with sole_writer(graph):
             whole = _joined(whole, follow_files(graph, paths))
-        progress(done := done + len(paths), total)
+        report("indexing", done := done + len(paths), total)
     return whole
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everloom.errors import NotFound, Rejected, StoreError, WorkspaceGone
+from everloom.surfaces.cli.runtime.output import showing_files
 from everloom.surfaces.cli.runtime.suggesting import nearest
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class Invocation:
     @contextmanager
     def enter_here(self, *, may_create: bool = False) -> Iterator[Workspace]:
         """Open the memory of this machine for as long as a command uses the chosen workspace."""
-        with self.open() as loom:
+        with self.open() as loom, showing_files():
             yield self.take(loom, may_create=may_create)
 
     @contextmanager

@@ -10,7 +10,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -211,3 +211,34 @@ def progress(total: int, label: str) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(label, total=total)
         yield lambda count: shown.advance(task, count)
+
+
+# Fewer files are done before anybody wonders.
+_MANY_FILES = 2_000
+
+
+@contextmanager
+def showing_files() -> Iterator[None]:
+    """Show how far the work on the many files of a graph has come, if anybody looks."""
+    from everloom.graph.index.progress import listening  # noqa: PLC0415  not every output is about files
+
+    with ExitStack() as bars:
+        advance: Callable[[int], None] | None = None
+        reached = 0
+
+        def listen(work: str, done: int, total: int) -> None:
+            nonlocal advance, reached
+            if total < _MANY_FILES:
+                return
+            if advance is None or done < reached:
+                bars.close()
+                advance, reached = bars.enter_context(progress(total, f"{work} files")), 0
+            advance(done - reached)
+            reached = done
+            if done >= total:
+                # Gone as soon as it is full: what comes next has a bar of its own, or shows none.
+                bars.close()
+                advance, reached = None, 0
+
+        with listening(listen):
+            yield
