@@ -78,10 +78,13 @@ def _record(graph: OpenGraph, strays: Sequence[FileProblem]) -> None:
 def scan_some(graph: OpenGraph, paths: Collection[str]) -> Followed:
     """Update the index with the changes of these files alone; what it costs depends on them, and on no others."""
     graph.disk.must_exist()
-    entries = [graph.disk.entry(path) for path in dict.fromkeys(paths) if is_indexed(path)]
-    there = [entry for entry in entries if isinstance(entry, FileEntry)]
     with graph.op.read() as unit:
-        known = _rows_of(graph, unit, paths)
+        # What is wrong with a file may be due to another one: a copy is read once its original is gone.
+        broken = [row["path"] for row in unit.all("graph.file_problems", graph=graph.id)]
+        asked = [path for path in dict.fromkeys([*paths, *broken]) if is_indexed(path)]
+        known = _rows_of(graph, unit, asked)
+    entries = [graph.disk.entry(path) for path in asked]
+    there = [entry for entry in entries if isinstance(entry, FileEntry)]
     seen = {entry.path for entry in entries if entry is not None}
     suspects = tuple(entry for entry in there if _is_suspect(entry, known.get(entry.path)))
     gone = tuple(path for path in known if path not in seen)

@@ -1,0 +1,226 @@
+"""What an operation on a large directory costs follows what changed, and not how much there is.
+
+Counts files, statements and commands, never time: benchmarks/graph.py measures that, with fifty thousand files.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.directory import furnish
+from everloom.graph import Graph
+from everloom.graph.files.disk import Disk, FileEntry
+from everloom.graph.files.git import Git
+from everloom.graph.index.progress import listening
+from everloom.graph.index.watching import Watcher
+from everloom.loom import Loom
+from tests.graph.ground import assert_agreement, git, keep, memory_text, open_with, text_of, write
+from tests.patience import wait_until
+from tests.semantic.test_statements import counting
+from tests.store.ground import Child
+
+FEW, MANY = 60, 1_200
+
+
+@contextmanager
+def counting_reads() -> Iterator[set[str]]:
+    """Collect the files that are read."""
+    found: set[str] = set()
+    with pytest.MonkeyPatch.context() as patch:
+        plain = Disk.look
+
+        def look(disk: Disk, path: str) -> tuple[FileEntry, bytes] | None:
+            found.add(path)
+            return plain(disk, path)
+
+        patch.setattr(Disk, "look", look)
+        yield found
+
+
+@contextmanager
+def counting_commands() -> Iterator[list[str]]:
+    """Collect the commands that git is given."""
+    found: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        plain = Git._run
+
+        def run(repository: Git, *arguments: str, **how: Any) -> str:
+            found.append(arguments[0])
+            return plain(repository, *arguments, **how)
+
+        patch.setattr(Git, "_run", run)
+        yield found
+
+
+def settled(directory: Path, count: int) -> Path:
+    """Write a directory with a history."""
+    furnish(directory, count)
+    git(directory, "init", "-q", "--initial-branch=main")
+    git(directory, "add", "-A")
+    git(directory, "commit", "-q", "-m", "all of it")
+    return directory
+
+
+def costs(graph: Graph, told: list[str]) -> dict[str, tuple[int, int, int]]:
+    """Count what frequent verbs take: statements, files read, and commands of git."""
+    one, other = (each.id for each in graph.recent(limit=2))
+    graph.recall("warm up")
+    acts: dict[str, Callable[[], object]] = {
+        "store": lambda: keep(graph, "A wholly new thing", "fix", content="Nobody has heard of it."),
+        "relate": lambda: graph.relate(one, other, "FOLLOWS"),
+        "append": lambda: graph.append(one, content="And one more line."),
+        "get": lambda: graph.get(one),
+        "related": lambda: graph.related(one),
+        "recent": lambda: graph.recent(limit=20),
+        "list edges": lambda: graph.edge_search(limit=20),
+        "stats": graph.stats,
+    }
+    taken = {}
+    for name, act in acts.items():
+        told.clear()
+        with counting_reads() as reads, counting_commands() as commands:
+            act()
+        # The words of a text are counted by one statement, which SQLite tells word by word.
+        statements = [each for each in told if not each.startswith("INSERT INTO term")]
+        taken[name] = len(statements), len(reads), len(commands)
+    return taken
+
+
+@pytest.mark.promise("graph.cost-follows-change")
+def test_what_a_verb_takes_does_not_grow_with_the_directory(
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few, many = settled(tmp_path / "few", FEW), settled(tmp_path / "many", MANY)
+    with counting(store_url, monkeypatch) as told:
+        with counting_reads() as reads, open_with(store_url, many) as loom:
+            assert loom.workspace().graph.stats().memories == MANY * 4 // 5
+            assert len(reads) == MANY
+            small = loom.workspace("small").graphs.create("few", few)
+            least, most = costs(small, told), costs(loom.workspace().graph, told)
+        assert {name: most[name][1:] for name in most} == {name: least[name][1:] for name in least}
+        # A page more or less, and what the word index and the planner do at times.
+        assert all(most[name][0] <= least[name][0] + 3 for name in most), (least, most)
+        assert max(commands for _, _, commands in most.values()) < 25
+        # What was just written could be written again within the same moment, and would be looked at once more.
+        before = time.time() - 100
+        for path in many.rglob("*.md"):
+            os.utime(path, (before, before))
+        with open_with(store_url, many) as loom:
+            assert loom.workspace().graph.directory == many
+        told.clear()
+        with counting_reads() as reads, open_with(store_url, many) as loom:
+            graph = loom.workspace().graph
+            assert not reads, "a file was read although nothing changed"
+            assert len(told) < 150
+            changed = graph.recent(limit=1)[0].path
+            write(graph, changed, text_of(graph, changed) + "\nBy hand.\n")
+            reads.clear()
+            assert (graph.follow().changed, reads) == (1, {changed})
+            write(graph, changed, text_of(graph, changed) + "\nOnce more.\n")
+            reads.clear()
+            assert (graph.follow([changed]).changed, reads) == (1, {changed})
+            assert_agreement(loom, graph)
+
+
+def test_files_that_moved_stay_who_they_were_in_however_many_batches(
+    quick_loom: Loom, quick: Graph, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memories = furnish(directory, 300)
+    heard: list[tuple[str, int, int]] = []
+    with listening(lambda *told: heard.append(told)):
+        quick.follow()
+    assert heard == [("indexing", 300, 300)]
+    known = {each.id: quick.get(each.id).item for each in memories[:20]}
+    edges = {each.id for each in quick.edge_search(limit=200)}
+    monkeypatch.setattr("everloom.graph.index.scan.BATCH", 7)
+    for folder in list((directory / "graph").iterdir()):
+        (folder / "older").mkdir()
+        for file in list(folder.glob("*.md"))[::2]:
+            file.rename(folder / "older" / file.name)
+    gone = quick.search(types=["fix"], limit=3).memories
+    for each in gone:
+        (directory / each.path).unlink(missing_ok=True)
+        (directory / each.path).parent.joinpath("older", Path(each.path).name).unlink(missing_ok=True)
+    done = quick.follow()
+    assert (done.added, done.removed) == (0, len(gone))
+    assert {each.id for each in quick.edge_search(limit=200)} == edges
+    there = known.keys() - {each.id for each in gone}
+    assert {uuid: quick.get(uuid).item for uuid in there} == {uuid: known[uuid] for uuid in there}
+    assert_agreement(quick_loom, quick)
+
+
+def test_a_copy_that_is_left_takes_over_when_only_its_original_is_looked_at(quick: Graph) -> None:
+    stored = keep(quick, "Original")
+    write(quick, "graph/general/copy.md", text_of(quick, stored.path))
+    assert [each.path for each in quick.follow(["graph/general/copy.md"]).problems or quick.stats().problems] == [
+        "graph/general/copy.md"
+    ]
+    (quick.directory / stored.path).unlink()
+    quick.follow([stored.path, "CORE.md", "graph/.hidden.md", "../outside.md", "graph/none.md"])
+    assert quick.get(stored.id).path == "graph/general/copy.md"
+    assert quick.stats().problems == ()
+
+
+WORKER = """
+import os, signal, sys
+from pathlib import Path
+from everloom.graph.index import scan
+from tests.graph.ground import open_with
+scan.BATCH, left, plain = 25, int(sys.argv[3]), scan.follow_files
+def follow_files(graph, paths):
+    global left
+    left -= 1
+    print("began", flush=True)
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return plain(graph, paths)
+scan.follow_files = follow_files
+with open_with(sys.argv[1], Path(sys.argv[2])) as loom:
+    loom.workspace().graph
+print("done", flush=True)
+"""
+
+
+@pytest.mark.promise("graph.first-index-goes-on")
+def test_a_first_index_that_was_killed_goes_on_and_two_at_once_double_nothing(
+    store_url: str, tmp_path: Path, directory: Path
+) -> None:
+    furnish(directory, 300)
+    with Child(WORKER, store_url, str(directory), "5") as first:
+        assert first.line() == "began"
+        # Both are at it now; the second takes what the first leaves it, or gives up waiting. The third finds the rest.
+        with Child(WORKER, store_url, str(directory), "0") as second:
+            first.wait_until_dead()
+            assert second.finish()[-1] == "done"
+    with open_with(store_url, directory) as loom:
+        graph = loom.workspace().graph
+        graph.follow()
+        assert (graph.stats().memories, graph.stats().edges) == (240, 60)
+        assert_agreement(loom, graph)
+
+
+@pytest.mark.promise("graph.files-are-followed")
+def test_a_directory_that_the_system_cannot_watch_is_looked_at_instead(
+    quick: Graph, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("everloom.graph.index.watching.POLL_SECONDS", 0.05)
+    away = quick.directory.with_name("away")
+    quick.directory.rename(away)
+    watcher = Watcher(quick).start()
+    try:
+        wait_until(lambda: "does not exist" in caplog.text, "the directory to be missed")
+        assert "looked at every 0.05 seconds instead" in caplog.text
+        away.rename(quick.directory)
+        write(quick, "graph/fixes/live.md", memory_text("live-id", "Live", "fix"))
+        assert wait_until(lambda: [each.id for each in quick.recent()], "the file to be followed") == ["live-id"]
+        # The trouble of every look is said once.
+        assert caplog.text.count("cannot update the index") == 1
+    finally:
+        watcher.stop()
