@@ -41,7 +41,7 @@ from everloom.store.contract import Waits
 from everloom.store.engine import refuse_write
 from everloom.wiring.places import Places, RemovedWorkspace
 from everloom.wiring.policies import MIND_TASKS, Later, access, policy_of
-from everloom.wiring.ports import Neighbours, OneSoul
+from everloom.wiring.ports import Neighbours, OneSoul, find_archived
 from everloom.wiring.wire.protocol import is_remote
 from everloom.workspace import Workspace
 
@@ -104,7 +104,7 @@ class Loom:
         self._access = access(settings)
         self.embedding = Embedding(self.store, make_embedder(settings.embed.models, access=self._access, clock=clock))
         self.index = Index(self.embedding, Screen(settings.review.secrets), AGENT)
-        self.finder = Finder(self.store, self.embedding, clock)
+        self.finder = Finder(self.store, self.embedding, clock, find_archived)
         # Host and process let others on this machine see at once that the holder of a lease has died; the random part
         # tells two looms of one process apart.
         self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"

@@ -241,7 +241,7 @@ class Workspace:
 
         def act(write: Transaction) -> int:
             kind_of(write.unit, item_id)
-            pin(write.unit, item_id, pinned, write.at)
+            pin(write.unit, item_id, pinned)
             return write.event(id=item_id)
 
         self.op.write_once("pin" if pinned else "unpin", idempotency_key, {"id": item_id}, int, act)

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import math
-import re
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from everloom.clock import ManualClock
 from everloom.errors import Conflict, NotFound, ProviderBusy, Rejected
 from everloom.graph import Graph
-from everloom.graph.kinds import KINDS
 from everloom.graph.operations.suggestions import choose_links
-from everloom.graph.results import MemoryBrief, TagCount
-from everloom.kernel.lifecycle import Vigour, strength_after_days, vigour
-from everloom.kernel.operation import Operation, Transaction
-from everloom.kernel.search import Document, Index, Prepared, Scope
+from everloom.graph.results import MemoryBrief
 from everloom.loom import Loom, Workspace
-from tests.graph.ground import NOW, assert_agreement, assert_two_sided, files_say, keep, memory_text, text_of, write
+from tests.graph.ground import NOW, assert_agreement, assert_two_sided, files_say, keep, text_of
 
 
 @pytest.mark.promise("graph.2-relate")
@@ -155,34 +145,6 @@ def test_nothing_empty_or_wrong_overwrites(graph: Graph, revision: dict[str, obj
     assert len(graph.recent()) == 1
 
 
-@pytest.mark.promise("graph.5-decay")
-def test_the_decay_table_at_its_boundaries(graph: Graph, clock: ManualClock) -> None:
-    weights = {"procedure": 1.4, "decision": 1.3, "insight": 1.25, "solution": 1.2, "code_pattern": 1.1}
-    weights |= {"configuration": 1.1, "fix": 1.0, "workflow": 1.0, "problem": 0.9, "error": 0.8, "general": 0.8}
-    assert {name: kind.weight for name, kind in KINDS.items()} == weights
-    assert strength_after_days(0.8, 0, 0, 1.2) == pytest.approx(0.48)
-    assert strength_after_days(0.8, 30, 5, 1.2) == pytest.approx(0.8 * math.exp(-0.9) * math.log2(6) * 1.2)
-    bounds = {0.5: Vigour.ACTIVE, 0.2: Vigour.FADING, 0.05: Vigour.DORMANT, 0.0499999: Vigour.ARCHIVED}
-    assert {bound: vigour(bound) for bound in bounds} == bounds
-    stored = keep(graph, "Fixed it", "solution", importance=0.8)
-    assert graph.recent()[0].decay_score == pytest.approx(0.48)
-    clock.advance(timedelta(days=10))
-    assert graph.recent()[0].decay_score == pytest.approx(0.48 * math.exp(-0.3))
-    assert graph.get(stored.id).decay_score == pytest.approx(0.8 * 1.2)
-    clock.advance(timedelta(days=10))
-    assert graph.recent()[0].decay_score == pytest.approx(0.96 * math.exp(-0.3))
-
-
-@pytest.mark.promise("graph.5-decay")
-def test_get_counts_as_access_and_recall_does_not(graph: Graph) -> None:
-    stored = keep(graph, "Tide tables")
-    for _ in range(3):
-        graph.recall("tide tables")
-        graph.search(query="tide")
-    assert graph.get(stored.id).access_count == 1
-    assert graph.get(stored.id).access_count == 2
-
-
 @pytest.mark.promise("graph.answers")
 def test_unrelated_questions_get_no_answers_that_look_right(graph: Graph) -> None:
     keep(graph, "Redis drops under load", "problem", content="Idle connections are cut after a minute.")
@@ -205,130 +167,6 @@ def test_unrelated_questions_get_no_answers_that_look_right(graph: Graph) -> Non
         assert all((each.answers or 0.0) < (right.memories[0].answers or 0.0) for each in found.memories)
         listed = graph.search(query=question)
         assert bool(listed.memories) is (listed.note is not None) is (found.note is not None)
-
-
-@pytest.mark.promise("graph.5-decay")
-def test_the_vault_does_not_fade(loom: Loom, graph: Graph, clock: ManualClock) -> None:
-    stored = keep(graph, "For ever", "error", importance=0.1)
-    pinned = graph.pin(stored.id)
-    assert pinned.path.startswith("vault/")
-    clock.advance(timedelta(days=4000))
-    assert graph.decay().counts["archived"] == 0
-    assert graph.recall("for ever").memories[0].decay_score == 999.0
-    assert graph.unpin(stored.id).path.startswith("graph/errors/")
-    assert graph.recall("for ever").memories == ()
-    assert_agreement(loom, graph)
-
-
-@pytest.mark.promise("graph.5-archived")
-@pytest.mark.parametrize("settled", [False, True])
-def test_archived_memories_are_absent_in_every_path_unless_asked_for(
-    workspace: Workspace, graph: Graph, clock: ManualClock, settled: bool
-) -> None:
-    old = keep(graph, "Old anchor winch", "problem", tags=("winch",))
-    clock.advance(timedelta(days=200))
-    new = keep(graph, "New anchor winch", "fix", tags=("winch",), connect=True)
-    assert new.auto_edges == ()
-    if settled:
-        assert graph.decay().archived == 1
-        assert old.item not in {hit.id for hit in workspace.search("anchor winch")}
-        assert old.item in {hit.id for hit in workspace.search("anchor winch", within=Scope(as_of=clock.now()))}
-    graph.relate(new.id, old.id, "SOLVES")
-    paths = {
-        "recall": [each.id for each in graph.recall("anchor winch").memories],
-        "search": [each.id for each in graph.search(query="anchor winch").memories],
-        "filter": [each.id for each in graph.search(tags=("winch",)).memories],
-        "recent": [each.id for each in graph.recent()],
-        "related": [each.memory.id for each in graph.related(new.id)] or [new.id],
-    }
-    assert paths == {path: [new.id] for path in paths}
-    assert graph.tags() == [TagCount("winch", 1)]
-    assert "Old" not in graph.core().text + graph.reflection().text
-    asked = graph.recall("anchor winch", archived=True).memories
-    assert {each.id for each in asked} == {old.id, new.id}
-    assert graph.get(old.id).status == "active" or graph.get(old.id).decay_score >= 0.2
-    assert {each.id for each in graph.recall("anchor winch").memories} == {old.id, new.id}
-    assert old.item in {hit.id for hit in workspace.search("anchor winch")}
-
-
-@pytest.mark.promise("graph.5-archived")
-def test_an_old_file_that_appears_is_archived_at_once(workspace: Workspace, graph: Graph) -> None:
-    old = memory_text("old-id", "Rusty capstan", "problem", "created: 2024-01-01T00:00:00+00:00\n")
-    write(graph, "graph/problems/old.md", old)
-    graph.follow()
-    assert workspace.search("rusty capstan") == ()
-    assert graph.recall("rusty capstan").memories == ()
-    write(graph, "graph/problems/old.md", old.replace("2024-01-01", "2026-11-01"), age=50)
-    graph.follow()
-    assert [hit.title for hit in workspace.search("rusty capstan")] == ["Rusty capstan"]
-
-
-@pytest.mark.promise("graph.5-archived")
-def test_what_comes_back_from_the_archive_is_found_by_all_it_tells(
-    loom: Loom, workspace: Workspace, graph: Graph, clock: ManualClock
-) -> None:
-    stored = keep(graph, "Old capstan", "procedure", tags=("deck",), steps=("Grease it",), importance=0.3)
-    op = loom.operation(workspace.info)
-    with op.write("test") as transaction:
-        (document,) = loom.index.documents(transaction.unit, [stored.item]).values()
-        detailed = replace(document, details="It once belonged to a barque.")
-        loom.index.revise(transaction.unit, stored.item, loom.index.prepare([detailed]), clock.now())
-    clock.advance(timedelta(days=200))
-    assert graph.decay().archived == 1
-    assert workspace.search("barque") == ()
-    graph.get(stored.id)
-    with op.read() as unit:
-        assert loom.index.documents(unit, [stored.item]) == {stored.item: detailed}
-    assert [hit.id for hit in workspace.search("barque")] == [stored.item]
-
-
-@pytest.mark.promise("graph.5-archived")
-@pytest.mark.parametrize("way", ["get", "edit", "merge", "decay"])
-def test_no_vector_is_made_while_a_transaction_is_open(
-    loom: Loom, graph: Graph, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    old, other = keep(graph, "Rusty capstan", "problem"), keep(graph, "Capstan again", "problem")
-    for _ in range(4):
-        graph.get(other.id)
-    clock.advance(timedelta(days=70))
-    assert graph.decay().archived == 1
-    open_writes: list[str] = []
-    prepared: list[int] = []
-
-    @contextmanager
-    def noted_write(op: Operation, name: str, **how: Any) -> Iterator[Transaction]:
-        with original_write(op, name, **how) as transaction:
-            open_writes.append(name)
-            yield transaction
-            open_writes.pop()
-
-    def noted_prepare(index: Index, documents: Iterable[Document]) -> Prepared:
-        ready = tuple(documents)
-        prepared.append(len(ready))
-        assert open_writes == []
-        return original_prepare(index, ready)
-
-    original_write, original_prepare = Operation.write, Index.prepare
-    monkeypatch.setattr(Operation, "write", noted_write)
-    monkeypatch.setattr(Index, "prepare", noted_prepare)
-    match way:
-        case "get":
-            graph.get(old.id)
-        case "edit":
-            fresh = clock.now().isoformat(timespec="seconds")
-            text = re.sub(r"created: .*", f"created: {fresh}", text_of(graph, old.path))
-            write(graph, old.path, text)
-            graph.follow()
-        case "merge":
-            graph.merge(old.id, other.id)
-        case _:
-            # Somebody used it by way of the whole loom, which knows nothing of archives.
-            loom.workspace().show(old.item)
-            loom.workspace().show(old.item)
-            assert graph.decay().revived == 1
-    assert sum(prepared) >= 1
-    assert old.item in {hit.id for hit in loom.workspace().search("rusty capstan")}
-    assert_agreement(loom, graph)
 
 
 def brief(identity: str, kind: str, similarity: float | None, tags: tuple[str, ...] = ()) -> MemoryBrief:

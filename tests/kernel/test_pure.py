@@ -218,6 +218,7 @@ class Case(NamedTuple):
 
     is_synthesis: bool = False
     is_covered: bool = False
+    is_archived: bool = False
     age_days: float = 10_000
     idle_days: float = 0
     confidence: float = 0.5
@@ -241,6 +242,7 @@ def test_every_factor_is_named_and_near_one() -> None:
     cases = {
         "synthesis": Case(is_synthesis=True),
         "covered": Case(is_covered=True),
+        "archived": Case(is_archived=True),
         "recency": Case(age_days=0),
         "unreinforced": Case(idle_days=1_000),
         "useful": Case(access=Access(useful=1)),

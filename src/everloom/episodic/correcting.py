@@ -100,8 +100,8 @@ def _anew(tx: Transaction, node: Node, whole: SceneContent, ready: Prepared) -> 
     add_nodes(tx.unit, [(fresh, whole, node.cluster_id)], tx.at, patrol_id=node.patrol_id, fresh=node.fresh)
     absorb(tx, fresh, [node.id])
     if node.pinned:
-        pin(tx.unit, fresh, True, tx.at)
-        pin(tx.unit, node.id, False, tx.at)
+        pin(tx.unit, fresh, True)
+        pin(tx.unit, node.id, False)
     return fresh
 
 

@@ -40,10 +40,10 @@ class UpkeepVerbs:
         self, *, limit: Limit = 20, beyond: Beyond = None, max_tokens: MaxTokens = PAGE_TOKENS
     ) -> Sequence[results.MemoryBrief]:
         """List the most recently changed memories."""
-        from everloom.graph.index.recall import list_memories
+        from everloom.graph.index.recall import LIVING, list_memories
         from everloom.kernel.answer.budget import fitted
 
-        return fitted(list_memories(self._graph, limit=limit, beyond=beyond), max_tokens, way=GET)
+        return fitted(list_memories(self._graph, LIVING, limit, beyond), max_tokens, way=GET)
 
     @verb("Draw", READS)
     def draw(

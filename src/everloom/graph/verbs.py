@@ -178,8 +178,8 @@ class Graph(UpkeepVerbs):
     @_tool(
         "Recall",
         READS,
-        """Find the memories that match a question, by meaning and words, best match first. Archived memories
-        only if archived is true.""",
+        """Find the memories that match a question, by meaning and words, best match first. Archived ones (status)
+        come after others that answer as well, unless archived is true.""",
         agent=True,
     )
     def recall(
@@ -194,11 +194,13 @@ class Graph(UpkeepVerbs):
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.Recalled:
         """Find the memories that match a question, best match first."""
-        from everloom.graph.index.recall import MemoryFilter, recall
+        from everloom.graph.index.recall import count_used, recall, sieve_for
         from everloom.kernel.answer.budget import fitted
 
-        found = recall(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
-        return fitted(found, max_tokens, way=GET)
+        found = recall(self._graph, query, limit, sieve_for(types, tags, min_importance, archived=archived))
+        shown = fitted(found, max_tokens, way=GET)
+        count_used(self._graph, shown)
+        return shown
 
     @_tool("Get a memory", READS, "Read a whole memory with its relations; reading slows its decay.")
     def get(self, id: Id, *, max_tokens: MaxTokensOfRecord = None) -> results.Memory:
@@ -211,8 +213,8 @@ class Graph(UpkeepVerbs):
     @_tool(
         "Search memories",
         READS,
-        """List memories by type, tags (all of them) and importance, most recently changed first; with a query, best
-        match first.""",
+        """List memories by type, tags (all of them) and importance, most recently changed first, archived ones last;
+        with a query, best match first.""",
     )
     def search(
         self,
@@ -227,10 +229,11 @@ class Graph(UpkeepVerbs):
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.Recalled:
         """List memories by type, tags and importance, most recently changed first."""
-        from everloom.graph.index.recall import MemoryFilter, search
+        from everloom.graph.index.recall import search, sieve_for
         from everloom.kernel.answer.budget import fitted
 
-        found = search(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived), beyond)
+        within = sieve_for(types, tags, min_importance, archived=archived)
+        found = search(self._graph, query, limit, within, beyond)
         return fitted(found, max_tokens, way=GET)
 
     @_tool(

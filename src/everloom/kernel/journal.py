@@ -203,9 +203,9 @@ def count_access(unit: Unit, item_ids: Iterable[int], at: datetime) -> None:
     unit.many("kernel.access_count", ({"item": item, "at": to_micros(at)} for item in dict.fromkeys(item_ids)))
 
 
-def pin(unit: Unit, item_id: int, pinned: bool, at: datetime) -> None:
+def pin(unit: Unit, item_id: int, pinned: bool) -> None:
     """Protect an item from fading, or stop protecting it."""
-    unit.run("kernel.access_pin", item=item_id, pinned=int(pinned), at=to_micros(at))
+    unit.run("kernel.access_pin", item=item_id, pinned=int(pinned))
 
 
 def judge(
@@ -223,13 +223,13 @@ def judge(
         at=to_micros(at),
     )
     counts = {"useful": int(verdict == "useful"), "questionable": int(verdict == "questionable")}
-    unit.run("kernel.access_verdict", item=target_id, at=to_micros(at), **counts)
+    unit.run("kernel.access_verdict", item=target_id, **counts)
     return fresh
 
 
 def access_from(row: Row) -> Access:
     """Read an item's access counts from a row."""
-    # A pin or a verdict creates the row, too, with its own time: only a count means that the item was used.
+    # A pin or a verdict creates the row, too, without a time: only a count means that the item was used.
     last = from_micros(row["last_at"]) if row["count"] else None
     return Access(row["count"], last, bool(row["pinned"]), row["useful"], row["questionable"])
 

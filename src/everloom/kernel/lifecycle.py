@@ -20,6 +20,9 @@ _FADE_PER_DAY = 0.03
 _UNUSED_FACTOR = 0.5
 # Above anything that the formula can give: a memory in the vault never fades.
 VAULT_STRENGTH = 999.0
+# A recall that is used gives back so many days, and all recalls between two readings together at most so many. Without
+# that bound, whatever is found every day would never fade, whether anybody reads it or not.
+LENT_DAYS, MOST_LENT_DAYS = 3.0, 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,14 @@ def strength_after_days(importance: float, days: float, accesses: int, type_weig
     """Compute the strength of a graph memory that was last read `days` ago."""
     use = math.log2(accesses + 1) if accesses else _UNUSED_FACTOR
     return importance * math.exp(-_FADE_PER_DAY * days) * use * type_weight
+
+
+def lent_days(days: float, lent: float) -> float:
+    """Compute what is lent in all to a memory that a recall has used `days` after it was last read.
+
+    Never more than the days that have passed, so that a memory is at most as strong as when it was last read.
+    """
+    return max(lent, min(lent + LENT_DAYS, MOST_LENT_DAYS, days))
 
 
 def vigour(strength: float) -> Vigour:

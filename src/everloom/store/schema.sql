@@ -149,6 +149,8 @@ CREATE TABLE access (
     pinned BIGINT NOT NULL,
     useful BIGINT NOT NULL,
     questionable BIGINT NOT NULL,
+    -- By how much used recalls have put off the fading of a memory since it was last read, in microseconds.
+    lent BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (workspace_id, item_id),
     FOREIGN KEY (workspace_id, item_id) REFERENCES item (workspace_id, id)
 ); -- small
@@ -698,6 +700,8 @@ CREATE TABLE graph (
     decayed_at BIGINT,
     cored_at BIGINT,
     mirrored_at BIGINT,
+    -- What pages, reflections and the record of use were last made from, as JSON: a hash for each.
+    made_from TEXT NOT NULL DEFAULT '{}',
     PRIMARY KEY (workspace_id, id),
     UNIQUE (workspace_id, name_key),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id)

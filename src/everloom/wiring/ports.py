@@ -6,12 +6,13 @@ Faculties know nothing about each other; each defines a port, and this module im
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from everloom.errors import Conflict
 from everloom.kernel.search import Scope
-from everloom.store import Store, Unit
+from everloom.store import Row, Store, Unit
 
 if TYPE_CHECKING:
     from everloom.episodic import Episodic
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     from everloom.mind.ports import Fact, FactChange
     from everloom.semantic import Semantic
     from everloom.semantic.results import Learnt, Understanding
+
+
+def find_archived(unit: Unit, candidates: Sequence[Row], at: datetime) -> AbstractSet[int]:
+    """Tell the search which candidates are archived; only the graph archives what has faded."""
+    if all(row["kind"] != "memory" for row in candidates):
+        return frozenset()
+    from everloom.graph.index.decay import archived_among  # noqa: PLC0415  most searches find no memory of a graph
+
+    return archived_among(unit, candidates, at)
 
 
 class OneSoul:

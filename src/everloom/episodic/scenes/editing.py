@@ -79,7 +79,7 @@ def pin_node(being: Being, node_id: int, *, pinned: bool, key: str | None = None
         node = _existing(unit, [node_id])[node_id]
         if pinned and node.death == "absorbed":
             raise Conflict(f"scene {node_id} was absorbed", hint=f"pin {node.absorbed_into}, which it was merged into")
-        pin(unit, node_id, pinned, tx.at)
+        pin(unit, node_id, pinned)
         if pinned and unit.run("episodic.awaken", id=node_id):
             refresh(unit, being.op.embedding, [node.cluster_id])
         tx.event(id=node_id)

@@ -16,7 +16,15 @@ from everloom.graph.files.beside import credit_of
 from everloom.graph.files.disk import Disk, machine_micros
 from everloom.graph.files.parser import ParsedFile, in_vault, is_edge, read_file
 from everloom.graph.index.catalog import OpenGraph
-from everloom.graph.index.decay import NO_STATES, States, is_archived, restored_access, update_archive
+from everloom.graph.index.decay import (
+    NO_STATES,
+    RETIRED,
+    States,
+    begin_fading,
+    is_archived,
+    restored_access,
+    update_archive,
+)
 from everloom.graph.results import Edge, FileProblem, Followed, Memory
 from everloom.kernel.forgetting.tombstones import recognised
 from everloom.kernel.journal import pin, register
@@ -117,7 +125,7 @@ def prepare_changes(
             continue
         # As it is now, to compare: what is written anew gets the origin of whoever changed the file.
         document = replace(_document_of(memory, old.session_id), origin=memory.origin or old.origin, trust=old.trust)
-        if row["archived"] and not is_archived(_future_row(memory, row), now, restored_access(row, states)):
+        if row["archived"] == RETIRED and not is_archived(_future_row(memory, row), now, restored_access(row, states)):
             changes.reviving.add(row["id"])
         if document != old or row["id"] in changes.reviving:
             is_same = replace(document, origin=old.origin) == old
@@ -291,6 +299,8 @@ def _write_memories(graph: OpenGraph, transaction: Transaction, changes: IndexCh
     """Write the rows, relations and documents of memories; returns the item id for each path."""
     unit, now, index = transaction.unit, transaction.at, graph.op.index
     items = _write_rows(graph, transaction, "memory", changes.memories)
+    new = [(items[memory.path], max(memory.created, memory.updated)) for memory, row in changes.memories if row is None]
+    begin_fading(unit, new, now)
     for item, prepared in changes.rewritten.items():
         if item in changes.reviving:
             index.revive(unit, [item], prepared, now)
@@ -312,7 +322,7 @@ def _write_memories(graph: OpenGraph, transaction: Transaction, changes: IndexCh
     for memory, row in changes.memories:
         is_pinned = in_vault(memory.path)
         if is_pinned != bool(row is not None and row["in_vault"]):
-            pin(unit, items[memory.path], pinned=is_pinned, at=now)
+            pin(unit, items[memory.path], pinned=is_pinned)
     return items
 
 
@@ -354,7 +364,7 @@ def _columns(content: Memory | Edge) -> dict[str, Any]:
 def _future_row(memory: Memory, row: Row) -> dict[str, Any]:
     """Return a memory's row as it will be written, with its current accesses."""
     pinned = max(row["pinned"] or 0, int(in_vault(memory.path)))
-    return {**_columns(memory), "pinned": pinned, "count": row["count"], "last_at": row["last_at"]}
+    return {**_columns(memory), "pinned": pinned, **{name: row[name] for name in ("count", "last_at", "lent")}}
 
 
 def _document_of(memory: Memory, session: int | None) -> Document:

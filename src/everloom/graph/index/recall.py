@@ -1,17 +1,22 @@
-"""Recall and search in one graph: applies a filter and the floor to the kernel's search. Reads no file."""
+"""Recall and search in one graph: applies a filter and the floor to the kernel's search. Reads no file.
+
+What answers a question is found whether it is archived or not; an archived memory ranks below others that answer about
+as well. Lists that nobody asked a question for leave archived memories out or put them last.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import islice
 
 from everloom.errors import Rejected
 from everloom.graph.files.parser import checked_tags
 from everloom.graph.index.catalog import OpenGraph, brief_of, describe, newest
-from everloom.graph.index.decay import is_archived
+from everloom.graph.index.decay import is_archived, lend, loans_to
 from everloom.graph.kinds import checked_type
 from everloom.graph.results import MemoryBrief, Recalled
 from everloom.kernel.search import ALONE, Scope
@@ -19,9 +24,20 @@ from everloom.kernel.verbs import no_next_page
 from everloom.store import Row, Unit
 
 _MOST = 200
+_MEMORIES = Scope(kinds=frozenset({"memory"}))
+# Of the memories that a recall shows, so many at its head count as used: further down, few are read.
+_USED = 3
 # When nothing fits a question, so many of the nearest memories are shown.
 _NEAREST = 3
 _NOTHING_FITS = "nothing fits well; these are the nearest"
+
+
+class ArchivedOnes(Enum):
+    """What becomes of archived memories in a result: left out, after the others, or like them."""
+
+    WITHOUT = "without"
+    LAST = "last"
+    LIKE_OTHERS = "like others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +47,20 @@ class MemoryFilter:
     types: Sequence[str] | None = None
     tags: Sequence[str] | str | None = None
     min_importance: float = 0.0
-    archived: bool = False
+    archived: ArchivedOnes = ArchivedOnes.LAST
 
 
 _ANY = MemoryFilter()
+LIVING = MemoryFilter(archived=ArchivedOnes.WITHOUT)
+# For whom archived memories are like all others.
+_ON_A_PAR = replace(ALONE, bias=replace(ALONE.bias, archived=1.0))
+
+
+def sieve_for(
+    types: Sequence[str] | None, tags: Sequence[str] | str | None, min_importance: float, *, archived: bool
+) -> MemoryFilter:
+    """Build the filter that a caller means; `archived` wants archived memories like all others."""
+    return MemoryFilter(types, tags, min_importance, ArchivedOnes.LIKE_OTHERS if archived else ArchivedOnes.LAST)
 
 
 def recall(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter = _ANY) -> Recalled:
@@ -46,7 +72,7 @@ def recall(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter =
 
 
 def find_near(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter = _ANY) -> Recalled:
-    """Find the memories nearest to a query, best match first; archived ones only if the filter includes them."""
+    """Find the memories nearest to a query, best match first."""
     if not 1 <= limit <= _MOST:
         raise Rejected(f"the limit must be between 1 and {_MOST}, not {limit}", hint=f"ask for 1 to {_MOST}")
     passes, now = _sieve(graph, within), graph.op.now
@@ -56,12 +82,22 @@ def find_near(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilte
         rows.update((row["id"], row) for row in unit.all("graph.memory_of", ids=list(ids)) if passes(row))
         return rows.keys()
 
-    # Archived documents are retired as of the end of time, so a search as of now covers them, and a search of the
-    # present does not.
-    scope = Scope(kinds=frozenset({"memory"}), as_of=now if within.archived else None)
-    found = graph.op.search(query, limit=limit, within=scope, where=where, recipe=ALONE)
+    recipe = _ON_A_PAR if within.archived is ArchivedOnes.LIKE_OTHERS else ALONE
+    found = graph.op.search(query, limit=limit, within=_MEMORIES, where=where, recipe=recipe)
     memories = tuple(brief_of(rows[hit.id], hit.text, now, hit) for hit in found.hits)
     return Recalled(memories, found.degraded, _NOTHING_FITS if memories and not found.fits else None)
+
+
+def count_used(graph: OpenGraph, shown: Recalled) -> None:
+    """Keep the first memories of a shown answer alive a little, if they fit the question; the nearest others do not."""
+    used = [each.item for each in shown.memories[:_USED] if each.fits]
+    if not used or graph.op.is_read_only:
+        return
+    with graph.op.read() as unit:
+        rows = unit.all("graph.memory_of", ids=used)
+    loans = loans_to(rows, graph.op.now)
+    if loans:
+        graph.op.leave("graph.recall", lambda transaction: lend(transaction.unit, loans))
 
 
 def search(graph: OpenGraph, query: str, limit: int, within: MemoryFilter, beyond: str | None = None) -> Recalled:
@@ -79,8 +115,21 @@ def list_memories(
     """List memories that match a filter, most recently changed first, from the first or after one of the list."""
     passes = _sieve(graph, within)
     with graph.op.read() as unit:
-        found = newest(graph, unit, None if beyond is None else graph.find(unit, beyond))
-        return describe(graph, unit, list(islice(filter(passes, found), max(1, limit))))
+        last = None if beyond is None else graph.find(unit, beyond)
+        found = filter(passes, _in_order(graph, unit, within, last))
+        return describe(graph, unit, list(islice(found, max(1, limit))))
+
+
+def _in_order(graph: OpenGraph, unit: Unit, within: MemoryFilter, last: Row | None) -> Iterator[Row]:
+    """Yield memories after one, most recently changed first; archived ones after the others, if they come last."""
+    if within.archived is not ArchivedOnes.LAST:
+        yield from newest(graph, unit, last)
+        return
+    now = graph.op.now
+    is_last_archived = last is not None and is_archived(last, now)
+    if not is_last_archived:
+        yield from (row for row in newest(graph, unit, last) if not is_archived(row, now))
+    yield from (row for row in newest(graph, unit, last if is_last_archived else None) if is_archived(row, now))
 
 
 def _sieve(graph: OpenGraph, within: MemoryFilter) -> Callable[[Row], bool]:
@@ -97,6 +146,6 @@ def _sieve(graph: OpenGraph, within: MemoryFilter) -> Callable[[Row], bool]:
             return False
         if tags and not tags <= {tag.casefold() for tag in json.loads(row["tags"])}:
             return False
-        return within.archived or not is_archived(row, now)
+        return within.archived is not ArchivedOnes.WITHOUT or not is_archived(row, now)
 
     return passes

@@ -235,7 +235,7 @@ def _both_sides(edge: Edge, context: str | None = None) -> tuple[tuple[str, Rela
 
 
 def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[str] = ()) -> list[RelatedMemory]:
-    """List memories that are reached by following relations, nearest first; archived ones are not listed."""
+    """List memories that are reached by following relations, nearest first, of equal ones archived ones last."""
     if not 1 <= hops <= _MOST_HOPS:
         raise Rejected(f"cannot follow {hops} hops", hint=f"use 1 to {_MOST_HOPS}")
     wanted = {checked_relation(kind) for kind in kinds}
@@ -260,7 +260,7 @@ def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[s
                 relation = {"type": step["type"], "direction": step["direction"], "strength": step["strength"]}
                 via = names[step["memory_id"]]
                 found.append(RelatedMemory(memory=brief, hops=distance, via=via, edge_id=step["edge_uuid"], **relation))
-    return [each for each in found if each.memory.status != "archived"][:_MOST_RELATED]
+    return sorted(found, key=lambda each: (each.hops, each.memory.status == "archived"))[:_MOST_RELATED]
 
 
 def repair(graph: OpenGraph) -> tuple[list[str], list[str]]:

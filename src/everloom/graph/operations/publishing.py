@@ -12,7 +12,7 @@ from everloom.graph.files.beside import INDEX, STATE
 from everloom.graph.files.changeset import FilePlan, Put
 from everloom.graph.files.render import relation_fields, timestamp
 from everloom.graph.index.catalog import OpenGraph, edge_from, relation_from
-from everloom.graph.index.decay import strength_of
+from everloom.graph.index.decay import read_at, strength_of
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.results import Edge
 from everloom.store import Row
@@ -58,7 +58,7 @@ def _state_json(rows: Sequence[Row], now: datetime) -> bytes:
     entries = {
         row["uuid"]: {
             "access_count": row["count"] or 0,
-            "last_accessed": timestamp(from_micros(row["last_at"] if row["count"] else row["created"])),
+            "last_accessed": timestamp(from_micros(read_at(row))),
             "decay_score": round(strength_of(row, now), 4),
         }
         for row in rows

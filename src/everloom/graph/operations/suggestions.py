@@ -10,7 +10,7 @@ from itertools import combinations
 
 from everloom.errors import NotFound
 from everloom.graph.index.catalog import OpenGraph, describe, living_tags
-from everloom.graph.index.recall import find_near
+from everloom.graph.index.recall import LIVING, find_near
 from everloom.graph.results import Memory, MemoryBrief, SuggestedTags, TagCount
 from everloom.kernel.lifecycle import Vigour
 
@@ -49,7 +49,7 @@ class ChosenLink:
 
 def links_for(graph: OpenGraph, memory: Memory) -> list[ChosenLink]:
     """Find memories similar to a new one, and choose its relations."""
-    near = find_near(graph, " ".join([memory.title, *memory.tags]), limit=_NEAREST).memories
+    near = find_near(graph, " ".join([memory.title, *memory.tags]), _NEAREST, LIVING).memories
     return choose_links(memory.type, memory.tags, near, graph.op.embedding.chain.traits.recall_threshold)
 
 
@@ -67,7 +67,7 @@ def tags_for(graph: OpenGraph, identity: str) -> SuggestedTags:
     if own.status == Vigour.ARCHIVED.value:
         raise NotFound(f"{row['title']!r} is archived", hint="read it with get first, which makes it active again")
     text = f"{own.title} {own.preview}"
-    near = find_near(graph, text, limit=2 * _NEAREST + 1).memories
+    near = find_near(graph, text, 2 * _NEAREST + 1, LIVING).memories
     votes = [(each.tags, each.similarity or 0.5) for each in near if each.id != own.id]
     common = {each.tag for each in _count_tags(living_tags(graph))}
     return SuggestedTags(id=own.id, suggested=tuple(suggest_tags(own.tags, text, votes, common)))

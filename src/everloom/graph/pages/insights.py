@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 from everloom.clock import to_micros
 from everloom.errors import ProviderError
 from everloom.graph.index.catalog import OpenGraph
-from everloom.graph.index.recall import list_memories
+from everloom.graph.index.recall import LIVING, list_memories
 from everloom.graph.operations.memories import MemoryFields, new_memory, store_linked
 from everloom.graph.operations.suggestions import ChosenLink
 from everloom.graph.pages.episodes import Episode, add_episode
@@ -60,7 +60,7 @@ def reflect(graph: OpenGraph, *, dry_run: bool = False) -> Reflected:
     Who repeats it after a crash stores no insight twice, because a group that has one is left alone.
     """
     asked, graph = graph.once, replace(graph, once=UNKEYED)
-    looked_at = [each for each in list_memories(graph, limit=_LOOKED_AT) if each.type != "insight"]
+    looked_at = [each for each in list_memories(graph, LIVING, _LOOKED_AT) if each.type != "insight"]
     similar = _similar(graph, looked_at)
     by_id = {each.id: each for each in looked_at}
     found = [[by_id[member] for member in group] for group in groups(list(by_id), similar, _LEAST_GROUP)]

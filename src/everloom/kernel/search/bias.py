@@ -35,6 +35,7 @@ class Circumstances:
 
     is_synthesis: Claims
     is_covered: Claims
+    is_archived: Claims
     age_days: Column
     idle_days: Column
     confidence: Column
@@ -59,13 +60,14 @@ def factors(cases: Circumstances, bias: Bias) -> dict[str, Column]:
 
 
 def _penalties(cases: Circumstances, bias: Bias) -> dict[str, Column]:
-    """Lower evidence that is unused or covered; good provenance softens each penalty."""
+    """Lower what is archived, and evidence that is unused or covered; good provenance softens the latter two."""
     # As exponents, not as factors: the softest penalty is still a penalty, and the hardest is the configured one.
     soft = 1.0 - bias.softening * worth(cases)
     forgotten = 1.0 - bias.unreinforced * (1.0 - np.exp(-cases.idle_days / bias.unreinforced_days))
     return {
         "unreinforced": np.where(cases.is_synthesis, 1.0, forgotten**soft),
         "covered": np.where(cases.is_covered & ~cases.is_synthesis, bias.covered**soft, 1.0),
+        "archived": np.where(cases.is_archived, bias.archived, 1.0),
     }
 
 

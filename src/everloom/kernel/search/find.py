@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import compress
@@ -43,6 +44,12 @@ _WIDENING = 4
 
 # Returns those of the given items that may appear in the result.
 _Where = Callable[[Unit, Sequence[int]], AbstractSet[int]]
+# Returns which of the given candidates are archived at a time; what that means is for a faculty to know.
+FindArchived = Callable[[Unit, Sequence[Row], datetime], AbstractSet[int]]
+
+
+def _nothing_archived(_unit: Unit, _candidates: Sequence[Row], _at: datetime) -> AbstractSet[int]:
+    return frozenset()
 
 
 class RankedDocument(NamedTuple):
@@ -75,10 +82,13 @@ class Ranking(NamedTuple):
 class Finder:
     """Searches the workspaces of a store."""
 
-    def __init__(self, store: Store, embedding: Embedding, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, embedding: Embedding, clock: Clock, find_archived: FindArchived = _nothing_archived
+    ) -> None:
         self._store = store
         self._embedding = embedding
         self._clock = clock
+        self._find_archived = find_archived
         self._samples = Samples()
 
     def search(  # noqa: PLR0913  what may be answered is said by name, and most callers say nothing
@@ -115,6 +125,7 @@ class Finder:
                     gathered = gather_among(unit, asked, aim, within.reach, among, recipe)
                 else:
                     gathered = gather(unit, asked, aim, within.reach, depth, recipe)
+                gathered = replace(gathered, archived=self._find_archived(unit, gathered.candidates, now))
                 barred = leaving_out | _refused(unit, gathered, where)
                 background = self._background(unit, gathered, whole, noise)
                 ranking = _ranked(gathered, asked, background, limit, recipe, barred)
@@ -231,6 +242,7 @@ def _described(unit: Unit, ranking: Ranking, question: str, nearness: Mapping[in
             matched_words=_distinct(words, scores.holds[place]),
             words_around=_distinct(words, scores.near[place]),
             is_covered=item in gathered.covers,
+            is_archived=item in gathered.archived,
             also=also,
             sources=tuple(sorted(sources.get(item, ()))),
             session_id=row["session_id"],

@@ -47,6 +47,8 @@ class Gathered:
     accesses: Mapping[int, Access]
     covers: Mapping[int, frozenset[int]]
     is_all: bool
+    # Candidates that have faded so far that they rank below others that answer about as well.
+    archived: AbstractSet[int] = frozenset()
 
     @property
     def candidates(self) -> Sequence[Row]:

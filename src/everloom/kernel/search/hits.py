@@ -12,6 +12,7 @@ from everloom.store.contract import FOREVER, Reach
 REASONS = {
     "synthesis": "it is a synthesis, not a single piece of evidence",
     "covered": "an understanding already says this",
+    "archived": "it is archived: nobody has read it for long",
     "recency": "it is recent",
     "unreinforced": "it is old and has not been used since",
     "useful": "it was marked useful",
@@ -84,6 +85,8 @@ class Hit:
     # Said only of what is worth less than what the agent says itself.
     origin: str | None = None
     trust: str | None = None
+    # It has faded so far that it ranks below others that answer about as well.
+    is_archived: bool = False
 
     @property
     def source(self) -> str:

@@ -11,6 +11,8 @@ class Bias:
 
     synthesis: float = 1.15
     covered: float = 0.55
+    # Enough to move it by the whole reach, however recent it is.
+    archived: float = 0.5
     recency: float = 0.25
     recency_days: float = 14.0
     unreinforced: float = 0.15

@@ -278,6 +278,7 @@ def _circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstance
     return Circumstances(
         is_synthesis=np.array([row["standing"] == Standing.SYNTHESIS for row in rows], np.bool_),
         is_covered=np.array([row["item_id"] in covers for row in rows], np.bool_),
+        is_archived=np.array([row["item_id"] in gathered.archived for row in rows], np.bool_),
         age_days=age,
         idle_days=idle,
         confidence=np.array([0.5 if (known := row["confidence"]) is None else known for row in rows], np.float64),

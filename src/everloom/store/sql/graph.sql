@@ -7,17 +7,17 @@ VALUES (:workspace, :id, :name, :name_key, :directory, 0);
 
 -- name: graph_by_key
 -- Find a graph by its name, in any spelling.
-SELECT id, name, directory, reflections, reflected_at, decayed_at, cored_at, mirrored_at FROM graph
+SELECT id, name, directory, reflections, reflected_at, decayed_at, cored_at, mirrored_at, made_from FROM graph
 WHERE workspace_id = :workspace AND name_key = :name_key;
 
 -- name: graph_get
 -- Read one graph.
-SELECT id, name, directory, reflections, reflected_at, decayed_at, cored_at, mirrored_at FROM graph
+SELECT id, name, directory, reflections, reflected_at, decayed_at, cored_at, mirrored_at, made_from FROM graph
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: graph_all
 -- List the graphs of a workspace.
-SELECT id, name, directory, reflections, reflected_at, decayed_at, cored_at, mirrored_at FROM graph
+SELECT id, name, directory, reflections, reflected_at, decayed_at, cored_at, mirrored_at, made_from FROM graph
 WHERE workspace_id = :workspace ORDER BY id;
 
 -- name: graph_move
@@ -44,6 +44,10 @@ UPDATE graph SET cored_at = :at WHERE workspace_id = :workspace AND id = :id;
 -- Record when the reflection page was last written.
 UPDATE graph SET mirrored_at = :at WHERE workspace_id = :workspace AND id = :id;
 
+-- name: graph_made
+-- Record what pages, reflections and the record of use were last made from.
+UPDATE graph SET made_from = :made_from WHERE workspace_id = :workspace AND id = :id;
+
 -- name: memory_add
 -- Index a memory's file.
 INSERT INTO memory (workspace_id, id, graph_id, uuid, type, title, tags, importance, confidence, created, updated, path,
@@ -69,7 +73,7 @@ UPDATE memory SET archived = :archived WHERE workspace_id = :workspace AND id IN
 -- name: memory_by_uuid
 -- Find memories by the ids in their files, with their use, including those that are gone.
 SELECT m.id, m.uuid, m.type, m.title, m.tags, m.importance, m.confidence, m.created, m.updated, m.path, m.in_vault,
-    m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.pinned
+    m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.lent, a.pinned
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
 WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.uuid IN (:*uuids);
 
@@ -81,20 +85,21 @@ SELECT uuid FROM memory WHERE workspace_id = :workspace AND graph_id = :graph AN
 -- name: memory_of
 -- Read memories with their use.
 SELECT m.id, m.uuid, m.type, m.title, m.tags, m.importance, m.confidence, m.created, m.updated, m.path, m.in_vault,
-    m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.pinned
+    m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.lent, a.pinned
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
 WHERE m.workspace_id = :workspace AND m.id IN (:*ids) AND m.gone_at IS NULL;
 
 -- name: memory_all
 -- List the memories of a graph with their use, newest first.
 SELECT m.id, m.uuid, m.type, m.title, m.tags, m.importance, m.confidence, m.created, m.updated, m.path, m.in_vault,
-    m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.pinned
+    m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.lent, a.pinned
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
 WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL ORDER BY m.updated DESC, m.id DESC;
 
 -- name: memory_strengths
 -- List the memories of a graph for a decay, with only what that reads.
-SELECT m.id, m.uuid, m.type, m.importance, m.created, m.in_vault, m.archived, a.count, a.last_at, a.pinned
+SELECT m.id, m.uuid, m.type, m.importance, m.created, m.updated, m.in_vault, m.archived, a.count, a.last_at,
+    a.lent, a.pinned
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
 WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL;
 
@@ -115,6 +120,29 @@ VALUES (:workspace, :item, :count, :at, 0, 0, 0)
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET
     count = CASE WHEN access.count > excluded.count THEN access.count ELSE excluded.count END,
     last_at = CASE WHEN access.count > 0 AND access.last_at > excluded.last_at THEN access.last_at ELSE excluded.last_at END;
+
+-- name: access_join
+-- Adopt how another clone used a memory: the higher count, and the later time with what was lent since then.
+INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable, lent)
+VALUES (:workspace, :item, :count, :at, 0, 0, 0, :lent)
+ON CONFLICT (workspace_id, item_id) DO UPDATE SET
+    count = CASE WHEN access.count > excluded.count THEN access.count ELSE excluded.count END,
+    lent = CASE WHEN access.last_at > excluded.last_at THEN access.lent
+        WHEN access.last_at = excluded.last_at AND access.lent > excluded.lent THEN access.lent ELSE excluded.lent END,
+    last_at = CASE WHEN access.last_at > excluded.last_at THEN access.last_at ELSE excluded.last_at END;
+
+-- name: access_begin
+-- Give memories that come without a record of their use a time from which they fade; one that has a record keeps it.
+INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
+VALUES (:workspace, :item, 0, :at, 0, 0, 0)
+ON CONFLICT (workspace_id, item_id) DO NOTHING;
+
+-- name: access_lend
+-- Put off the fading of a memory that a recall used, unless somebody has read it or lent it more in the meantime.
+INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable, lent)
+VALUES (:workspace, :item, 0, 0, 0, 0, 0, :lent)
+ON CONFLICT (workspace_id, item_id) DO UPDATE SET lent = excluded.lent
+WHERE access.last_at = :since AND access.lent < excluded.lent;
 
 -- name: relation_add
 -- Index a relation in a memory's file.
@@ -268,7 +296,7 @@ WHERE r.workspace_id = :workspace AND m.graph_id = :graph AND r.target IN (:*uui
 -- name: memory_newest
 -- List the memories of a graph that were changed last, or last before one of them, with their use.
 SELECT m.id, m.uuid, m.type, m.title, m.tags, m.importance, m.confidence, m.created, m.updated, m.path, m.in_vault,
-    m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.pinned
+    m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.lent, a.pinned
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
 WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL AND m.updated <= :updated
     AND (m.updated < :updated OR m.id < :before)

@@ -252,18 +252,19 @@ DELETE FROM source WHERE workspace_id = :workspace AND (item_id IN (:*ids) OR so
 -- Count one access to an item.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
 VALUES (:workspace, :item, 1, :at, 0, 0, 0)
-ON CONFLICT (workspace_id, item_id) DO UPDATE SET count = access.count + 1, last_at = excluded.last_at;
+ON CONFLICT (workspace_id, item_id) DO UPDATE SET count = access.count + 1, last_at = excluded.last_at,
+    lent = 0;
 
 -- name: access_pin
--- Pin or unpin an item.
+-- Pin or unpin an item; that is no access, so the row has no time.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
-VALUES (:workspace, :item, 0, :at, :pinned, 0, 0)
+VALUES (:workspace, :item, 0, 0, :pinned, 0, 0)
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET pinned = excluded.pinned;
 
 -- name: access_verdict
--- Count one verdict on an item.
+-- Count one verdict on an item; that is no access, so the row has no time.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
-VALUES (:workspace, :item, 0, :at, 0, :useful, :questionable)
+VALUES (:workspace, :item, 0, 0, 0, :useful, :questionable)
 ON CONFLICT (workspace_id, item_id) DO UPDATE
 SET useful = access.useful + excluded.useful, questionable = access.questionable + excluded.questionable;
 

@@ -88,7 +88,8 @@ def _findings_lines(findings: Findings, zone: ZoneInfo, explain: bool) -> Iterat
 def _hit_lines(hit: Hit, zone: ZoneInfo, explain: bool) -> Iterator[str]:
     """Write one hit: its id, how likely it answers, its kind and time, then its text and what it stands for."""
     labels = f"  [{', '.join(hit.labels)}]" if hit.labels else ""
-    yield f"{hit.id}  {hit.answers:.2f}  {hit.kind}  {shown(hit.happened_at, zone)}{labels}"
+    archived = "  (archived)" if hit.is_archived else ""
+    yield f"{hit.id}  {hit.answers:.2f}  {hit.kind}  {shown(hit.happened_at, zone)}{labels}{archived}"
     yield f"    {shortened(f'{hit.title}: {hit.text}' if hit.title else hit.text)}"
     if hit.also:
         yield f"    stands for {', '.join(map(str, hit.also))}"
