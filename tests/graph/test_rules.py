@@ -14,7 +14,7 @@ from everloom.graph import Graph
 from everloom.graph.operations.suggestions import choose_links
 from everloom.graph.results import MemoryBrief
 from everloom.loom import Loom, Workspace
-from tests.graph.ground import NOW, assert_agreement, assert_two_sided, files_say, keep, text_of
+from tests.graph.ground import NOW, assert_agreement, assert_two_sided, files_say, keep, text_of, write
 
 
 @pytest.mark.promise("graph.2-relate")
@@ -95,6 +95,31 @@ def test_the_index_can_be_made_from_the_files_alone(loom: Loom, graph: Graph) ->
     assert {each.id for each in afresh.recent()} == {one.id, other.id}
     assert afresh.get(other.id).relations == graph.get(other.id).relations
     assert afresh.stats().by_type == graph.stats().by_type
+
+
+@pytest.mark.promise("graph.2-edge-names")
+def test_the_file_of_an_edge_follows_its_type(loom: Loom, graph: Graph) -> None:
+    one, two = keep(graph, "Keepalive", "solution"), keep(graph, "Drops", "problem")
+    drawn = graph.relate(one.id, two.id, "SOLVES", description="It keeps idle lines open.")
+    write(
+        graph, drawn.edge.path, text_of(graph, drawn.edge.path).replace("---\n", "---\nmood: calm  # mine\n", 1), age=50
+    )
+    graph.follow()
+    changed = graph.edge_update(drawn.edge.id, type="REQUIRES").edge
+    assert changed.path == drawn.edge.path.replace("SOLVES", "REQUIRES")
+    assert not (graph.directory / drawn.edge.path).exists()
+    assert "mood: calm  # mine" in text_of(graph, changed.path)
+    assert graph.edge_get(drawn.edge.id).type == "REQUIRES"
+    # A type that was changed by hand is followed by reindexing; a name that a person chose stays.
+    write(graph, changed.path, text_of(graph, changed.path).replace("REQUIRES", "FOLLOWS"), age=40)
+    graph.follow()
+    assert f"renamed to {drawn.edge.path.replace('SOLVES', 'FOLLOWS')}" in " ".join(graph.reindex().repaired)
+    (graph.directory / drawn.edge.path.replace("SOLVES", "FOLLOWS")).rename(graph.directory / "graph/edges/mine.md")
+    graph.follow()
+    graph.edge_get(drawn.edge.id)
+    assert graph.edge_update(drawn.edge.id, type="CAUSES").edge.path == "graph/edges/mine.md"
+    assert graph.reindex().followed.problems == ()
+    assert_agreement(loom, graph)
 
 
 @pytest.mark.promise("graph.2-edges")

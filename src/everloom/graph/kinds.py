@@ -29,7 +29,7 @@ KINDS: dict[str, _MemoryKind] = {
     "procedure": _MemoryKind("graph/procedures", 1.4),
     "insight": _MemoryKind("graph/insights", 1.25),
 }
-_RELATIONS = ("SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOLLOWS", "RELATED_TO")
+RELATIONS = ("SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOLLOWS", "RELATED_TO")
 
 MEMORIES, EDGES, VAULT, EPISODES = "graph", "graph/edges", "vault", "episodes"
 CORE, REFLECTION = "CORE.md", "REFLECTION.md"
@@ -53,8 +53,8 @@ def checked_type(name: str) -> str:
 def checked_relation(name: str) -> str:
     """Check the name of a relation type and normalise its spelling."""
     folded = name.strip().upper().replace("-", "_").replace(" ", "_")
-    if folded not in _RELATIONS:
-        raise Rejected(f"there is no relation type {name!r}", hint=f"use one of {', '.join(_RELATIONS)}")
+    if folded not in RELATIONS:
+        raise Rejected(f"there is no relation type {name!r}", hint=f"use one of {', '.join(RELATIONS)}")
     return folded
 
 

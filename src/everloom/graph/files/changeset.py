@@ -157,10 +157,10 @@ class Changeset:
         """Set the content of a file; a file that was not read before is new, and its path must be free."""
         self._drafts.setdefault(content.path, _Draft(None, None, None, None)).says = content
 
-    def move(self, memory: Memory, target: str) -> Memory:
-        """Move a memory to another path."""
+    def move(self, content: ContentT, target: str) -> ContentT:
+        """Move a memory or an edge to another path."""
         # The old file goes along as the basis of the new one, so that comments and unknown fields move with it.
-        draft, moved = self._drafts[memory.path], replace(memory, path=target)
+        draft, moved = self._drafts[content.path], replace(content, path=target)
         said = None if draft.said is None else replace(draft.said, path=target)
         self._drafts[target] = _Draft(None, draft.file, said, moved)
         draft.says = None

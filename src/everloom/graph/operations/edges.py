@@ -7,6 +7,7 @@ memory. All three are written together or not at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -26,7 +27,7 @@ from everloom.graph.index.catalog import (
     relation_from,
 )
 from everloom.graph.index.executor import Also, execute, nothing_else, sole_writer
-from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, checked_relation, checked_share
+from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, RELATIONS, checked_relation, checked_share
 from everloom.graph.operations.versions import check_version, saw, version_of, with_version
 from everloom.graph.results import DrawnEdge, Edge, Memory, RelatedMemory, Relation
 from everloom.kernel.texts import analyse, checked, indexed
@@ -37,6 +38,8 @@ from everloom.store import Row
 _MOST_HOPS = 5
 _MOST_RELATED = 500
 _SideKey = tuple[str, str, str]
+# The two ends and, between them, the type: `keepalive--SOLVES--drops-d4e5f6.md`.
+_NAME_PARTS = 3
 _CHANGEABLE = ("type", "strength", "description")
 _OPPOSITE = {"outgoing": "incoming", "incoming": "outgoing"}
 
@@ -184,6 +187,7 @@ def update_edge(
                 f"the two memories are already related by {new.type}", hint="change that edge, and delete this one"
             )
         files.put(new)
+        new = _follow_type(files, new)
         for path, side in _sides_of(graph, new):
             # The side is found by its edge's id, or by its former type if it was written by hand and has no edge id.
             memory, former = files.read(path, Memory), (side.target, old.type, side.direction)
@@ -193,6 +197,25 @@ def update_edge(
         notices = _execute(graph, "edge_update", files, answer, also)
         saw(graph, new)
     return replace(answer, notices=notices)
+
+
+def _path_by_type(edge: Edge) -> str:
+    """Return the path of an edge with its type in the name; a name that a person chose stays."""
+    folder, _, name = edge.path.rpartition("/")
+    parts = name.split("--")
+    is_ours = len(parts) == _NAME_PARTS and parts[1] in RELATIONS
+    return f"{folder}/{parts[0]}--{edge.type}--{parts[2]}" if is_ours else edge.path
+
+
+def _follow_type(files: Changeset, edge: Edge) -> Edge:
+    """Move an edge whose file is named by another type."""
+    target, folder = _path_by_type(edge), edge.path.rpartition("/")[0]
+    if target == edge.path:
+        return edge
+    if files.is_taken(target):
+        stem = edge_stem(edge.from_title, edge.type, edge.to_title)
+        target = f"{folder}/{free_name(stem, edge.id, lambda each: files.is_taken(f'{folder}/{each}'))}"
+    return files.move(edge, target)
 
 
 def delete_edge(graph: OpenGraph, identity: str) -> Edge:
@@ -264,7 +287,7 @@ def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[s
 
 
 def repair(graph: OpenGraph) -> tuple[list[str], list[str]]:
-    """Complete relations that have only one side; returns the repaired ones and those that lead nowhere."""
+    """Complete relations that have only one side, and name edges by their type; returns that and what is missing."""
     with sole_writer(graph):
         with graph.op.read() as unit:
             sides = unit.all("graph.relation_all", graph=graph.id)
@@ -279,11 +302,23 @@ def repair(graph: OpenGraph) -> tuple[list[str], list[str]]:
                 repaired.append(f"{paths[owner]}: {side.direction} {side.type} {side.target}")
             except UnreadableFile as error:
                 dangling.append(error.message)
+        repaired += _rename(files, edges)
         changes = files.changes()
         if changes:
-            message = "reindex: complete one-sided relations"
+            message = "reindex: complete relations"
             execute(graph, FilePlan("reindex", message, changes, {"repaired": repaired}))
     return repaired, dangling
+
+
+def _rename(files: Changeset, edges: Sequence[Edge]) -> list[str]:
+    """Rename the files of edges whose type was changed by hand; returns what was done."""
+    renamed = []
+    for edge in edges:
+        if _path_by_type(edge) != edge.path:
+            with suppress(UnreadableFile):
+                moved = _follow_type(files, files.read(edge.path, Edge))
+                renamed.append(f"{edge.path}: renamed to {moved.path} after its type")
+    return renamed
 
 
 def _incomplete(
