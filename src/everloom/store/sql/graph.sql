@@ -105,7 +105,7 @@ WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL;
 
 -- name: memory_tags
 -- List the memories of a graph with their tags, and with what their strength is computed from.
-SELECT m.id, m.type, m.tags, m.importance, m.created, m.in_vault, a.count, a.last_at, a.pinned
+SELECT m.id, m.type, m.tags, m.importance, m.created, m.updated, m.in_vault, a.count, a.last_at, a.lent, a.pinned
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
 WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL;
 
