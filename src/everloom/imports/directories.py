@@ -32,6 +32,7 @@ def take_directory(workspace: Workspace, path: Path, *, dry_run: bool) -> Import
         note = "these files would be copied into the memory graph, unless they are there already"
         return ImportReport(id=None, format=NAME, place=str(path), files=found, taken=found, is_dry_run=True, note=note)
     done = workspace.graph.import_directory(path)
+    settings = [f"its settings say {name} = {value}, which was not taken over" for name, value in done.settings.items()]
     skipped = tuple(SkippedRecords(reason=each.reason, count=1, example=each.path) for each in done.skipped)
     return ImportReport(
         id=None,
@@ -41,5 +42,5 @@ def take_directory(workspace: Workspace, path: Path, *, dry_run: bool) -> Import
         taken=done.files,
         held=int(done.held is not None),
         skipped=skipped,
-        note="; ".join(filter(None, [done.held, *done.notices])) or None,
+        note="; ".join(filter(None, [done.held, *settings, *done.notices])) or None,
     )
