@@ -119,6 +119,8 @@ def test_use_and_reflections_go_on_from_both_sides(store_url: str, original: Ori
     states["entries"][used] |= {"access_count": count[used] + 5, "last_accessed": later.isoformat()}
     states["entries"][other] |= {"access_count": count[other] + 1, "last_accessed": later.isoformat()}
     states["entries"][unused] = {"access_count": "many", "last_accessed": "yesterday"}
+    # Ids that no engine could even look up.
+    states["entries"] |= dict.fromkeys(("\x00", "\ud800", "x" * 10_000), states["entries"][used])
     file.write_text(json.dumps(states))
     page = original.directory / "REFLECTION.md"
     page.write_text(page.read_text().replace(f"reflections: {REFLECTIONS + 1}", "reflections: 20"))
@@ -129,6 +131,9 @@ def test_use_and_reflections_go_on_from_both_sides(store_url: str, original: Ori
         assert known[other] == (count[other] + 1, later)
         assert known[unused] == original.accesses[unused]
         assert graph.stats().reflections == 20
+        copied = loom.workspace().graphs.create("copied")
+        assert copied.import_directory(original.directory).states == 239
+        assert (uses(copied)[used], copied.stats().reflections) == (known[used], 20)
         # A file that nobody can read takes nothing away, and is named until it is mended.
         file.write_text("{")
         assert [each.path for each in graph.follow().problems if each.path == "_state.json"] == ["_state.json"]
@@ -179,6 +184,14 @@ def test_one_directory_is_one_graph_whatever_it_is_called(
                 loom.workspace("other").graphs.at(each)
     with open_with(store_url, original.directory) as loom:
         assert loom.workspace().graph.opened.id == first.opened.id
+    # A directory that was moved is still the same graph, and a copy of it is another.
+    moved = original.directory.rename(tmp_path / "moved")
+    shutil.copytree(moved, tmp_path / "copy", symlinks=True)
+    with open_with(store_url, moved) as loom:
+        graphs = loom.workspace().graphs
+        assert graphs.open().opened.id == graphs.at(moved).opened.id == first.opened.id
+        assert graphs.open().directory == moved
+        assert graphs.at(tmp_path / "copy").opened.id != first.opened.id
 
 
 @pytest.mark.promise("graph.vouched")
@@ -249,6 +262,12 @@ def test_vectors_come_along_when_model_and_text_agree(original: Original, tmp_pa
         report = graph.import_directory(original.directory)
         assert report.vectors == len(original.memories) - 2
         assert any("2 vectors were left out" in each for each in report.notices)
+        # Vectors of another length are of another model, whatever they are called.
+        short = {"model": MODEL, "entries": {old: [1.0, 0.0]}}
+        (original.directory / "_embeddings.json").write_text(json.dumps(short))
+        report = graph.import_directory(original.directory)
+        assert report.vectors == 0
+        assert any("its vectors have 2 dimensions" in each for each in report.notices)
     shutil.rmtree(original.directory / ".everloom")
     with opened_by_ollama(tmp_path / "other.db", original.directory, "mxbai-embed-large") as loom:
         assert held(loom) == set()

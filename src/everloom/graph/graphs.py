@@ -24,7 +24,7 @@ from everloom.graph.verbs import Graph
 from everloom.kernel.texts import checked_name, name_key
 from everloom.kernel.verbs import PAGE_TOKENS, READS, MaxTokens, Says, verb
 from everloom.secrets import logger_of
-from everloom.store.claims import Owner, claim
+from everloom.store.claims import Owner, claim, claimed_item
 from everloom.store.files import make_private
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Graphs:
         if self._places.default is None:
             return _DEFAULT
         # A directory that is known keeps the name under which it was registered.
-        known = self._row_at(self._places.default)
+        known = self._found_at(self._places.default)
         return self._free_name(_DEFAULT, self._places.default) if known is None else str(known["name"])
 
     def _free_name(self, wanted: str, directory: Path) -> str:
@@ -122,11 +122,23 @@ class Graphs:
 
     def at(self, directory: Path) -> Graph:
         """Open the graph in a directory, whatever it is called; a directory that is no graph yet becomes one."""
-        row = self._row_at(directory)
+        row = self._found_at(directory)
         if row is not None:
             return self._open_row(row)
-        name = _disk_at(directory).root.name
-        return self.create(self._free_name(name if name.strip() else _DEFAULT, directory), directory)
+        return self.create(self._free_name(_name_of(directory), directory), directory)
+
+    def _found_at(self, directory: Path) -> Row | None:
+        """Find the graph in a directory; one whose directory was moved here is recorded at its new place."""
+        row = self._row_at(directory)
+        if row is not None or self._op.is_read_only:
+            return row
+        disk = _disk_at(directory)
+        item = claimed_item(disk.root, self._places.owner, "graph")
+        moved = None if item is None else self._row(item)
+        if moved is None or Path(moved["directory"]).exists():
+            return None
+        self.move(moved["name"], directory)
+        return self._existing(moved["name"])
 
     def _row_at(self, directory: Path) -> Row | None:
         """Find the graph in a directory, by whatever path it is named."""
@@ -143,7 +155,7 @@ class Graphs:
                 raise Conflict(f"the graph {wanted!r} already exists in {where}", hint="choose another name")
             return self._open_row(known)
         # One directory is one graph, whatever it is called: two would index the same files, and write over each other.
-        if directory is not None and (lying := self._row_at(directory)) is not None:
+        if directory is not None and (lying := self._found_at(directory)) is not None:
             return self._open_row(lying)
         self._op.must_write()
         if directory is not None:
@@ -335,6 +347,15 @@ class Graphs:
 
 def _disk_at(directory: Path) -> Disk:
     return Disk(directory.expanduser().absolute())
+
+
+def _name_of(directory: Path) -> str:
+    """Name a graph after its directory, as far as that is a name."""
+    name = _disk_at(directory).root.name
+    try:
+        return checked_name(name, "the graph's name")
+    except Rejected:
+        return slug(name) if name else _DEFAULT
 
 
 def _is_same(directory: Path, recorded: str) -> bool:

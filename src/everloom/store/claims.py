@@ -58,6 +58,16 @@ def claim(root: Path, owner: Owner, part: Literal["graph", "notes"], item: str =
             _write(record, {**known, "name": owner.name, "database": _place_of(owner)})
 
 
+def claimed_item(root: Path, owner: Owner, part: Literal["graph", "notes"]) -> str | None:
+    """Return which item of this workspace a directory was claimed for, wherever it was then; None if for none."""
+    said = _read(root / CORNER / f"owner-{part}.json")
+    if not isinstance(said, Mapping) or (said.get("store"), said.get("workspace")) != (owner.store, owner.workspace):
+        return None
+    item = said.get("item")
+    # A copy has another number than the directory that was claimed.
+    return item if isinstance(item, str) and said.get("directory") == root.stat().st_ino else None
+
+
 def check_original(owner: Owner, *, may_write: bool = True) -> None:
     """Refuse a database that is a copy of the one to which the files of this store belong."""
     if owner.database is None or owner.home is None:

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from everloom.clock import to_micros
 from everloom.graph.files.disk import FileEntry, digest
-from everloom.graph.files.parser import parse_number
+from everloom.graph.files.parser import LONGEST_ID, parse_number
 from everloom.graph.kinds import REFLECTION
 from everloom.graph.results import FileProblem
 
@@ -115,8 +115,10 @@ def states_in(data: Mapping[str, Any] | None) -> dict[str, tuple[int, int]]:
     for uuid, entry in entries_in(data).items():
         count = entry.get("access_count") if isinstance(entry, dict) else None
         at = _instant(entry.get("last_accessed")) if isinstance(entry, dict) else None
-        if isinstance(count, int) and count >= 0 and at is not None:
-            found[str(uuid)] = (min(int(count), _MOST), to_micros(at))
+        # An id that no file can have could not even be looked up.
+        is_sound = len(uuid) <= LONGEST_ID and uuid.isprintable()
+        if is_sound and isinstance(count, int) and count >= 0 and at is not None:
+            found[uuid] = (min(int(count), _MOST), to_micros(at))
     return found
 
 

@@ -25,7 +25,7 @@ _NOTHING = frozenset({"", "null", "~", "Null", "NULL"})
 # A faulty writer may have quoted a list again at every write; nesting deeper than this is ignored.
 _DEEPEST = 20
 # The contract uses uuids, but a person may choose any id; the store indexes it, so its length is limited.
-_LONGEST_ID = 200
+LONGEST_ID = 200
 _LONGEST_TAG = 100
 _MOST_TAGS = 50
 
@@ -155,7 +155,7 @@ def _text(file: MarkdownFile, fields: Mapping[str, Any], key: str, *, needed: bo
 def _identity(file: MarkdownFile, fields: Mapping[str, Any], key: str) -> str:
     """Read a field that holds the id of a memory or an edge."""
     value = _text(file, fields, key, needed=True)
-    if len(value) > _LONGEST_ID or not value.isprintable():
+    if len(value) > LONGEST_ID or not value.isprintable():
         raise UnreadableFile(f"{key} is not a valid id", file.line_of(key))
     return value
 

@@ -216,8 +216,13 @@ def take_vectors(graph: OpenGraph, vectors: KnownVectors, agrees: Agrees) -> tup
     if name != vectors.model.removesuffix(":latest") or traits.dim not in (None, size):
         return 0, [f"its vectors were made by {vectors.model or 'an unknown model'}; {traits.name} will make new ones"]
     with graph.op.read() as unit:
+        known = {row["dim"] for row in unit.all("vectors.model_all") if row["name"] == traits.name}
         # What is archived is not searched by its vector until it is active again.
         rows = [row for row in unit.all("graph.memory_all", graph=graph.id) if not row["archived"]]
+    if known and size not in known:
+        return 0, [
+            f"its vectors have {size} dimensions, and those of {traits.name} have {max(known)}; new ones are made"
+        ]
     made_at = vectors.made_at
     fit = [row for row in rows if row["uuid"] in vectors.rows and _is_older(row, made_at) and agrees(row)]
     for start in range(0, len(fit), _BATCH):
