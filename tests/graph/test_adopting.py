@@ -67,7 +67,7 @@ def test_every_command_that_takes_a_directory_adopts_it(run: Run, original: Orig
         names.add(stats["graph"])
         assert (stats["memories"], stats["reflections"]) == (240, REFLECTIONS)
         assert {each["path"] for each in stats["problems"]} == original.broken.keys()
-        assert "correct them" in stats["mend"]
+        assert "correct the files" in stats["mend"]
     attached = run("graph", "import", str(tmp_path / "link"), "--in-place", code=1)["result"]
     assert (attached["files"], attached["states"]) == (0, 240)
     assert {*names, attached["graph"]} == {"original"}

@@ -266,7 +266,7 @@ class FileProblem:
 
 
 # What to do about files that cannot be used.
-MEND = "correct them: they are read again as soon as they change"
+MEND = "correct the files that are named: they are read again as soon as they change"
 
 
 def _skipped(problems: Sequence[FileProblem], hint: str) -> EverloomError | None:
@@ -408,7 +408,8 @@ class Imported:
     @property
     def refusal(self) -> EverloomError | None:
         """Why some files were not taken in."""
-        return _skipped(self.skipped, "correct them and import the directory again: nothing is taken in twice")
+        again = "what was not copied comes when the directory is imported again"
+        return _skipped(self.skipped, f"correct them in {self.directory}, where they are read again at once; {again}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
