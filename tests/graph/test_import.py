@@ -123,6 +123,23 @@ def test_reindex_writes_the_json_files_that_other_tools_read(graph: Graph, sourc
 
 
 @pytest.mark.promise("graph.4-git")
+def test_only_a_gitignore_of_ours_is_committed(tmp_path: Path) -> None:
+    for name in ("written", "linked"):
+        (tmp_path / name).mkdir()
+        git(tmp_path / name, "init", "-q")
+    (tmp_path / "written/.gitignore").write_text("*.bak\n")
+    (tmp_path / "mine").write_text("*.bak\n")
+    (tmp_path / "linked/.gitignore").symlink_to(tmp_path / "mine")
+    with open_with(f"sqlite:///{tmp_path}/loom.db", tmp_path / "written") as loom:
+        graphs = loom.workspace().graphs
+        for name in ("written", "linked"):
+            stored = keep(graphs.at(tmp_path / name), "Anchor")
+            assert stored.notices == ()
+            assert commits(tmp_path / name) == ["store: Anchor"]
+            assert git(tmp_path / name, "status", "--porcelain") == "?? .gitignore\n"
+
+
+@pytest.mark.promise("graph.4-git")
 def test_an_import_is_one_commit(source: Path, tmp_path: Path, directory: Path) -> None:
     directory.mkdir()
     git(directory, "init", "-q")

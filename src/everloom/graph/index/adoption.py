@@ -78,7 +78,8 @@ def follow_directory(graph: OpenGraph, *, anew: bool = False) -> Followed:
             "%d files of %s cannot be used and stay as they are (`everloom graph stats` lists them): %s%s",
             len(fresh),
             graph.disk.root,
-            named,
+            # Names of files may hold anything, and a log is read on terminals.
+            "".join(sign if sign.isprintable() else "?" for sign in named),
             more,
         )
     taken = [f"the use of {adopted.states} memories was taken from {STATE}"] if adopted.states else []

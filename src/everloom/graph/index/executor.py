@@ -17,7 +17,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from everloom.clock import to_micros
-from everloom.errors import Conflict
+from everloom.errors import Conflict, EverloomError
 from everloom.graph.files.changeset import Append, Drop, FileChange, FilePlan, Put, plan_from
 from everloom.graph.files.disk import Disk, conflict_name, digest
 from everloom.graph.files.parser import is_indexed
@@ -201,7 +201,11 @@ def _own_ignore(graph: OpenGraph) -> tuple[str, ...]:
     if root in _ignoring:
         return ()
     _ignoring.add(root)
-    is_ours = graph.disk.read(IGNORE) == GITIGNORE.encode()
+    try:
+        is_ours = graph.disk.read(IGNORE) == GITIGNORE.encode()
+    except EverloomError:
+        # A link to a person's own, or one that cannot be read: theirs, and no reason to fail.
+        is_ours = False
     return (IGNORE,) if is_ours and not graph.git.has_file(IGNORE) else ()
 
 
