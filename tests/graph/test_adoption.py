@@ -6,11 +6,12 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from everloom.clock import ManualClock, from_micros
 from everloom.errors import Conflict
@@ -290,3 +291,45 @@ def test_whoever_only_reads_takes_nothing_in(original: Original, tmp_path: Path)
         assert loom.workspace().graph.stats(max_tokens=5_000).memories == 240
     with open_with(url, original.directory) as loom:
         assert uses(loom.workspace().graph) != before
+
+
+@pytest.mark.promise("graph.json", "graph.adoption")
+def test_what_is_written_here_the_first_system_reads(quick: Graph, original: Original) -> None:
+    quick.import_directory(original.directory)
+    target = next(iter(original.memories))
+    stored = quick.store(
+        type="procedure", title='Ship: "it" \\ now', content="How.", tags=["a"], steps=["One: first"], connect=False
+    )
+    edge = quick.relate(stored.id, target, "REQUIRES", context="Because: so").edge
+    quick.get(stored.id)
+    quick.reindex(write_json=True)
+    index, state = (json.loads((quick.directory / name).read_text()) for name in ("_index.json", "_state.json"))
+    assert (index["version"], index["count"], len(index["edges"])) == (2, 241, 46)
+    # As that program does: each entry leads to a file whose front matter says the same.
+    for identity, entry in index["entries"].items():
+        fields = _front_matter(quick.directory / entry["path"])
+        assert (fields["id"], fields["type"], fields["title"]) == (identity, entry["type"], entry["title"])
+        assert (float(fields["importance"]), fields["tags"]) == (entry["importance"], entry["tags"])
+        assert datetime.fromisoformat(fields["created"]) == datetime.fromisoformat(entry["created"])
+        assert {each["target"] for each in fields.get("relations", [])} == {
+            each["target"] for each in entry["relations"]
+        }
+        assert Path(entry["path"]).stem.endswith(identity[:6])
+        known = state["entries"][identity]
+        count, at = original.accesses.get(identity, (1, NOW))
+        assert (known["access_count"], datetime.fromisoformat(known["last_accessed"]) == at or not count) == (
+            count,
+            True,
+        )
+    drawn = _front_matter(quick.directory / index["edges"][edge.id]["path"])
+    names = "id type from_id from_title to_id to_title strength created updated".split()
+    assert list(drawn) == names
+    assert _front_matter(quick.directory / stored.path)["steps"] == ["One: first"]
+
+
+def _front_matter(file: Path) -> dict[str, Any]:
+    """Read front matter with a YAML reader alone, without any code of ours."""
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("---\n")
+    found: dict[str, Any] = YAML(typ="base", pure=True).load(text.split("---\n")[1])
+    return found
