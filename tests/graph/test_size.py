@@ -168,6 +168,23 @@ def test_a_copy_that_is_left_takes_over_when_only_its_original_is_looked_at(quic
     assert quick.stats().problems == ()
 
 
+def test_a_folder_that_came_or_went_is_followed_without_the_others(quick: Graph) -> None:
+    stored = keep(quick, "Stays where it is")
+    for name in ("one", "two"):
+        write(quick, f"graph/fixes/v1.2/deep/{name}.md", memory_text(f"{name}-id", name.capitalize(), "fix"))
+    with counting_reads() as reads:
+        # As a watcher is told of a folder that was moved here; and of what an editor leaves for a moment.
+        assert quick.follow(["graph/fixes/v1.2", "graph/fixes/4913", "graph/fixes/one.md~"]).added == 2
+    assert stored.path not in reads
+    assert {each.id for each in quick.recent()} == {stored.id, "one-id", "two-id"}
+    (quick.directory / "graph/fixes/v1.2").rename(quick.directory / "graph/v2")
+    assert quick.follow(["graph/fixes/v1.2", "graph/v2"]).removed == 0
+    assert quick.get("one-id").path == "graph/v2/deep/one.md"
+    (quick.directory / "graph/v2").rename(quick.directory / "elsewhere")
+    assert quick.follow(["graph/v2"]).removed == 2
+    assert [each.id for each in quick.recent()] == [stored.id]
+
+
 WORKER = """
 import os, signal, sys
 from pathlib import Path

@@ -96,12 +96,16 @@ class Disk:
         except OSError as error:
             raise StoreError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
 
+    def is_walked(self, path: str) -> bool:
+        """Check whether `walk` comes to a file or a folder of this name: none of it is hidden, or below a link."""
+        parts = path.split("/")
+        folder = self.root / PurePosixPath(path).parent
+        is_ours = parts[0] in (MEMORIES, VAULT) and not any(part.startswith(".") for part in parts)
+        return is_ours and Path(os.path.realpath(folder)) == folder
+
     def entry(self, path: str) -> FileEntry | FileProblem | None:
-        """Read the time and size of one file as `walk` would; None if it would not list it."""
-        where, folder = self.root / path, self.root / PurePosixPath(path).parent
-        # `walk` follows no link to a folder.
-        if any(part.startswith(".") for part in path.split("/")) or Path(os.path.realpath(folder)) != folder:
-            return None
+        """Read the time and size of one file that `walk` would come to; None if there is none."""
+        where = self.root / path
         try:
             if where.is_symlink() and not Path(os.path.realpath(where)).is_relative_to(self.root):
                 return FileProblem(path, None, _LINK_OUTSIDE)
@@ -111,6 +115,11 @@ class Disk:
         except OSError as error:
             return FileProblem(path, None, f"it cannot be read: {error.strerror}")
         return None if stat.S_ISDIR(status.st_mode) else FileEntry(path, status.st_mtime_ns, status.st_size)
+
+    def below(self, folder: str) -> Iterator[FileEntry | FileProblem]:
+        """List the files of one folder that `walk` would come to; nothing if there is no such folder."""
+        where = self.root / folder
+        return self._walk(folder) if where.is_dir() and not where.is_symlink() else iter(())
 
     def exists(self, path: str) -> bool:
         """Check whether anything has this name, including a dangling link."""

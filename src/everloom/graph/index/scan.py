@@ -76,22 +76,27 @@ def _record(graph: OpenGraph, strays: Sequence[FileProblem]) -> None:
 
 
 def scan_some(graph: OpenGraph, paths: Collection[str]) -> Followed:
-    """Update the index with the changes of these files alone; what it costs depends on them, and on no others."""
-    graph.disk.must_exist()
+    """Update the index with the changes of some files and folders; what it costs depends on them, and on no others."""
+    disk = graph.disk
+    disk.must_exist()
+    named = [path for path in dict.fromkeys(paths) if disk.is_walked(path)]
+    # A name that is not a memory's is that of a folder, or nothing to us.
+    folders = [path for path in named if not is_indexed(path) or (disk.root / path).is_dir()]
     with graph.op.read() as unit:
         # What is wrong with a file may be due to another one: a copy is read once its original is gone.
         broken = [row["path"] for row in unit.all("graph.file_problems", graph=graph.id)]
-        asked = [path for path in dict.fromkeys([*paths, *broken]) if is_indexed(path)]
-        known = _rows_of(graph, unit, asked)
-    entries = [graph.disk.entry(path) for path in asked]
-    there = [entry for entry in entries if isinstance(entry, FileEntry)]
-    seen = {entry.path for entry in entries if entry is not None}
-    suspects = tuple(entry for entry in there if _is_suspect(entry, known.get(entry.path)))
-    gone = tuple(path for path in known if path not in seen)
-    if gone and not (graph.disk.root / MEMORIES).is_dir():
+        files = [path for path in dict.fromkeys([*named, *broken]) if path not in folders]
+        known = _rows_of(graph, unit, files)
+        for folder in folders:
+            below = unit.all("graph.file_below", graph=graph.id, low=f"{folder}/", high=f"{folder}0")
+            known |= {row["path"]: row for row in below}
+    found = [entry for path in files if (entry := disk.entry(path)) is not None]
+    found += [entry for folder in folders for entry in disk.below(folder)]
+    differences = _differences(found, known)
+    if differences.gone and not (disk.root / MEMORIES).is_dir():
         # A disk that is being unmounted, perhaps; the whole scan knows what to say of it.
         return scan(graph)
-    return _follow(graph, _Differences(suspects, gone, ()))
+    return _follow(graph, differences)
 
 
 def _compare(graph: OpenGraph, *, anew: bool) -> _Differences:
@@ -107,15 +112,20 @@ def _compare(graph: OpenGraph, *, anew: bool) -> _Differences:
             f"{root} had {len(known)} files and now has no {MEMORIES} directory",
             hint=f"mount the disk again; if everything was removed on purpose, create an empty {MEMORIES} directory",
         )
+    return _differences(entries, known, anew=anew)
+
+
+def _differences(
+    entries: Sequence[FileEntry | FileProblem], known: Mapping[str, Row], *, anew: bool = False
+) -> _Differences:
     strays = tuple(entry for entry in entries if isinstance(entry, FileProblem))
     # Nothing is known about the files of a folder that could not be listed, so they are not gone.
     unseen = tuple(f"{stray.path}/" for stray in strays)
     odd = {stray.path for stray in strays}
-    there = [entry for entry in entries if isinstance(entry, FileEntry)]
-    paths = {entry.path for entry in there} | odd
+    there = {entry.path: entry for entry in entries if isinstance(entry, FileEntry)}
     return _Differences(
-        tuple(entry for entry in there if anew or _is_suspect(entry, known.get(entry.path))),
-        tuple(path for path in known if path not in paths and not path.startswith(unseen)),
+        tuple(entry for path, entry in there.items() if anew or _is_suspect(entry, known.get(path))),
+        tuple(path for path in known if path not in there and path not in odd and not path.startswith(unseen)),
         strays,
     )
 

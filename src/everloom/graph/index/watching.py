@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -143,23 +143,13 @@ class Watcher:
         is_first = True
         for found in changes:
             if found and len(found) < _MANY:
-                yield _files_in(self._graph.directory, (path for _, path in found))
+                yield [os.path.relpath(path, self._graph.directory).replace(os.sep, "/") for _, path in found]
             # The system forgets some of many changes that come at once.
             if is_first or len(found) >= _MANY:
                 yield None
             is_first = False
 
 
-def _files_in(directory: Path, paths: Iterable[str]) -> list[str] | None:
-    """Return files as the index names them; None if a folder may be among them, whose files have changed as well."""
-    names = [os.path.relpath(path, directory).replace(os.sep, "/") for path in paths]
-    return names if all(name.endswith(".md") for name in names) else None
-
-
 def _is_of_interest(path: str) -> bool:
-    """Check whether a change can affect the index."""
-    # A name without a dot is probably a folder, which may have been moved with everything in it.
-    unified = path.replace("\\", "/")
-    return not any(part in unified for part in _QUIET) and (
-        unified.endswith(".md") or "." not in unified.rsplit("/", 1)[-1]
-    )
+    """Check whether a change can affect the index; a name that is not a memory's may be that of a folder."""
+    return not any(part in path.replace("\\", "/") for part in _QUIET)

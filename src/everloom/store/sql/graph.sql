@@ -239,6 +239,11 @@ WHERE workspace_id = :workspace AND graph_id = :graph;
 SELECT path, mtime_ns, size, hash, checked_at, item_id, problem, line FROM graph_file
 WHERE workspace_id = :workspace AND graph_id = :graph AND path IN (:*paths);
 
+-- name: file_below
+-- Read what is known about the files of a folder.
+SELECT path, mtime_ns, size, hash, checked_at, item_id, problem, line FROM graph_file
+WHERE workspace_id = :workspace AND graph_id = :graph AND path >= :low AND path < :high;
+
 -- name: file_problems
 -- List the files that cannot be read, and why.
 SELECT path, line, problem FROM graph_file
