@@ -168,6 +168,18 @@ def test_a_copy_that_is_left_takes_over_when_only_its_original_is_looked_at(quic
     assert quick.stats().problems == ()
 
 
+def test_an_edit_that_leaves_size_and_time_is_found_by_reading_everything(quick: Graph) -> None:
+    write(quick, "graph/fixes/same.md", memory_text("same-id", "Same", "fix", body="Before."))
+    quick.follow()
+    file = quick.directory / "graph/fixes/same.md"
+    known = file.stat()
+    file.write_text(file.read_text().replace("Before.", "After.."))
+    os.utime(file, ns=(known.st_atime_ns, known.st_mtime_ns))
+    assert (quick.follow().changed, quick.recall("before").memories[0].preview) == (0, "Before.")
+    assert quick.reindex().memories == 1
+    assert quick.recall("after").memories[0].preview == "After.."
+
+
 def test_a_folder_that_came_or_went_is_followed_without_the_others(quick: Graph) -> None:
     stored = keep(quick, "Stays where it is")
     for name in ("one", "two"):
