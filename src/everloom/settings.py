@@ -158,6 +158,9 @@ class GraphSettings(Section):
     )
     auto_commit: bool = Field(default=True, description="commit each operation if the directory is a git repository")
     auto_edges: bool = Field(default=True, description="relate a new memory to similar ones automatically")
+    commit_pages: bool = Field(
+        default=True, description="commit CORE.md and REFLECTION.md"
+    )
 
 
 class MindSettings(Section):

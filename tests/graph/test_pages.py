@@ -239,6 +239,43 @@ def test_the_daily_round_is_done_once_a_day_in_order(workspace: Workspace, graph
     assert len([each for each in workspace.sleep() if each.task.startswith("graph-")]) == 3
 
 
+@pytest.mark.promise("graph.4-calm")
+def test_ten_idle_days_make_no_commit(store_url: str, directory: Path, clock: ManualClock) -> None:
+    directory.mkdir()
+    git(directory, "init", "-q")
+    with open_with(store_url, directory, clock) as loom:
+        workspace = loom.workspace()
+        graph = workspace.graph
+        # Of these, one is active for a year, one for two days and one for eleven.
+        for title, importance in (("Lasting", 1.0), ("Soon gone", 0.36), ("Later gone", 0.46)):
+            keep(graph, title, "solution", importance=importance, tags=("deck", title.split()[0]))
+        graph.get(graph.recent()[-1].id)
+
+        def live(days: int) -> list[str]:
+            known = commits(directory)
+            for _ in range(days):
+                clock.advance(timedelta(days=1))
+                assert {each.state for each in workspace.sleep() if each.task.startswith("graph-")} == {"done"}
+                graph.decay()
+                graph.reflect()
+            return commits(directory)[len(known) :]
+
+        core, mirror, told = "core: refresh CORE.md", "reflection: refresh REFLECTION.md", "episode: Reflection"
+        assert live(1) == [core, mirror, told, mirror]
+        before = {name: text_of(graph, name) for name in ("CORE.md", "REFLECTION.md")}
+        assert live(12) == []
+        assert {name: text_of(graph, name) for name in before} == before
+        assert git(directory, "status", "--porcelain", "--untracked-files=no") == ""
+        assert "not recorded" in graph.reflect().notices[-1]
+        assert graph.stats().reflections == 1
+        # Whoever asks gets the page of today; and with the first news the daily round goes on.
+        assert "Soon gone" in before["CORE.md"]
+        keep(graph, "News", "general")
+        assert live(1) == [core, told, mirror]
+        assert "Soon gone" not in text_of(graph, "CORE.md")
+        assert "Last updated: 2026-11-29" in text_of(graph, "CORE.md")
+
+
 def test_a_page_that_did_not_change_is_not_committed(tmp_path: Path, directory: Path) -> None:
     directory.mkdir()
     git(directory, "init", "-q")

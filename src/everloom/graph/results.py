@@ -87,6 +87,8 @@ class GraphOptions:
     known_projects: tuple[str, ...] = ()
     auto_commit: bool = True
     auto_edges: bool = True
+    # Whether CORE.md and REFLECTION.md are part of the history.
+    commit_pages: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

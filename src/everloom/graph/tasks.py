@@ -1,4 +1,4 @@
-"""The daily background tasks of every graph: decay, then CORE.md, then REFLECTION.md.
+"""The daily background tasks of every graph: decay, then CORE.md, then REFLECTION.md, if there is news for them.
 
 Each graph's row records when each task last ran, so a worker that dies loses no work.
 """
@@ -62,10 +62,22 @@ class _DailyGraphTask:
         return [row for row in rows if last_day(row) < today]
 
 
+def _tend_core(graph: Graph) -> object:
+    from everloom.graph.pages.core import write_core  # noqa: PLC0415  a check for due work loads no YAML
+
+    return write_core(graph.opened, is_daily=True)
+
+
+def _tend_reflection(graph: Graph) -> object:
+    from everloom.graph.pages.reflection import write_reflection  # noqa: PLC0415  as above
+
+    return write_reflection(graph.opened, is_daily=True)
+
+
 def daily_tasks(graphs: _FindGraphs, store: Store, clock: Clock) -> list[_DailyGraphTask]:
     """List the daily tasks in the order in which they run."""
     return [
         _DailyGraphTask("graph-decay", "decayed_at", lambda graph: graph.decay(), graphs, store, clock),
-        _DailyGraphTask("graph-core", "cored_at", lambda graph: graph.core(), graphs, store, clock),
-        _DailyGraphTask("graph-reflection", "mirrored_at", lambda graph: graph.reflection(), graphs, store, clock),
+        _DailyGraphTask("graph-core", "cored_at", _tend_core, graphs, store, clock),
+        _DailyGraphTask("graph-reflection", "mirrored_at", _tend_reflection, graphs, store, clock),
     ]

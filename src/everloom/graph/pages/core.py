@@ -1,8 +1,14 @@
-"""CORE.md, the most active memories on one page of limited size; and writing of generated pages."""
+"""CORE.md, the most active memories on one page of limited size; and writing of generated pages.
+
+A page is written when something else on it changed than its date. The daily round leaves it alone while nobody stores,
+changes or reads a memory: what was active then is what somebody who comes back wants to see, and time alone would fill
+the history with commits.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,10 +21,12 @@ from everloom.graph.files.changeset import FilePlan, Put
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import strength_of
 from everloom.graph.index.executor import execute, sole_writer
+from everloom.graph.index.inputs import hash_memories, is_made_from, note_inputs
 from everloom.graph.kinds import CORE
 from everloom.graph.results import Page
 from everloom.store import Row, value_from
 
+DATED = re.compile(rb"^> Last updated: *([0-9-]*)", re.MULTILINE)
 # Numbers, sections and wording are the contract's: agents are given this page to read.
 BUDGET = 12_000
 _LEAST = 0.2
@@ -46,14 +54,29 @@ class PageEntry:
     text: str = ""
 
 
-def write_core(graph: OpenGraph, *, is_asked: bool = True) -> Page:
-    """Write CORE.md."""
+@dataclass(frozen=True, slots=True)
+class PageKind:
+    """One of the generated pages: its path, the operation that writes it, and the statement that records this."""
+
+    path: str
+    operation: str
+    statement: str
+
+
+_CORE = PageKind(CORE, "core", "graph.graph_cored")
+
+
+def write_core(graph: OpenGraph, *, is_asked: bool = True, is_daily: bool = False) -> Page:
+    """Write CORE.md; in the daily round only if a memory changed or was read since it was last written."""
     now = graph.op.now
     with graph.op.read() as unit:
         rows = unit.all("graph.memory_all", graph=graph.id)
+    inputs = hash_memories(rows)
+    if is_daily and (kept := kept_page(graph, _CORE, inputs)) is not None:
+        return kept
     entries = [entry_from(row, now) for row in rows]
     page = render_core(entries, graph.op.local(now))
-    return write_page(graph, CORE, page, "core", "graph.graph_cored", is_asked=is_asked)
+    return write_page(graph, _CORE, page, inputs, is_asked=is_asked)
 
 
 def entry_from(row: Row, now: datetime, text: str = "") -> PageEntry:
@@ -62,25 +85,48 @@ def entry_from(row: Row, now: datetime, text: str = "") -> PageEntry:
     return value_from(PageEntry, row, **facts, text=text)
 
 
-def write_page(
-    graph: OpenGraph, path: str, text: str, operation: str, statement: str, *, is_asked: bool = True
-) -> Page:
-    """Write a page if its text changed, and record that it was refreshed; one that is only read may stay unwritten."""
+def write_page(graph: OpenGraph, kind: PageKind, text: str, inputs: str, *, is_asked: bool = True) -> Page:
+    """Write a page if more than its date changed, and record that it was refreshed; one only read may stay as it is."""
     if not is_asked:
         if not graph.op.is_read_only:
             with suppress(StoreError):
-                return write_page(replace(graph, op=graph.op.in_passing()), path, text, operation, statement)
-        return Page(path=path, text=text, is_new=True)
+                return write_page(replace(graph, op=graph.op.in_passing()), kind, text, inputs)
+        return Page(path=kind.path, text=text, is_new=True)
     notices: tuple[str, ...] = ()
     with sole_writer(graph):
-        before, data = graph.disk.read(path), text.encode()
-        if before != data:
-            change = Put.of(path, before, data)
-            notices = execute(graph, FilePlan(operation, f"{operation}: refresh {path}", (change,)))
-    # Recorded even if nothing changed: the daily task is due until this time is of today.
-    with graph.op.write(f"graph.{operation}") as transaction:
-        transaction.unit.run(statement, id=graph.id, at=to_micros(transaction.at))
-    return Page(path=path, text=text, is_new=before != data, notices=notices)
+        before = graph.disk.read(kind.path)
+        is_new = before is None or _undated(before) != _undated(text.encode())
+        if is_new:
+            change, message = Put.of(kind.path, before, text.encode()), f"{kind.operation}: refresh {kind.path}"
+            is_committed = graph.options.commit_pages
+            notices = execute(graph, FilePlan(kind.operation, message, (change,), is_committed=is_committed))
+    _record(graph, kind, inputs)
+    return Page(
+        path=kind.path,
+        text=text if is_new else (before or b"").decode("utf-8", "replace"),
+        is_new=is_new,
+        notices=notices,
+    )
+
+
+def kept_page(graph: OpenGraph, kind: PageKind, inputs: str) -> Page | None:
+    """Return a page as it is if it was made from the same inputs, and record that it was looked at; else None."""
+    page = read_page(graph, kind.path) if is_made_from(graph, kind.operation, inputs) else None
+    if page is not None:
+        _record(graph, kind, inputs)
+    return page
+
+
+def _record(graph: OpenGraph, kind: PageKind, inputs: str) -> None:
+    # Even if nothing changed: the daily task is due until this time is of today.
+    with graph.op.write(f"graph.{kind.operation}") as transaction:
+        transaction.unit.run(kind.statement, id=graph.id, at=to_micros(transaction.at))
+        note_inputs(transaction.unit, graph.id, kind.operation, inputs)
+
+
+def _undated(page: bytes) -> bytes:
+    """Return a page without the date on which it was written."""
+    return DATED.sub(b"> Last updated:", page, count=1)
 
 
 def read_page(graph: OpenGraph, path: str) -> Page | None:

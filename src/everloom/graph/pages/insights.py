@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 from everloom.clock import to_micros
 from everloom.errors import ProviderError
 from everloom.graph.index.catalog import OpenGraph
+from everloom.graph.index.inputs import hash_memories, is_made_from, note_inputs
 from everloom.graph.index.recall import LIVING, list_memories
 from everloom.graph.operations.memories import MemoryFields, new_memory, store_linked
 from everloom.graph.operations.suggestions import ChosenLink
@@ -36,6 +37,7 @@ _MOST_SOURCES = 12
 # The cosine from which two memories count as similar. Used for models that have no calibrated threshold.
 _ALIKE = 0.55
 _SHARED_TAGS = 2
+_SAME_AS_BEFORE = "no memory has changed since the last reflection, so this one is not recorded"
 
 _TASK = (
     "You keep the long-term memory of an engineer. You are given several memories that resemble each other, as JSON. "
@@ -145,9 +147,14 @@ def _noted(graph: OpenGraph, result: Reflected) -> Reflected:
         f"{result.looked_at} memories, {result.clusters} groups, {len(written)} insights written, "
         f"{len(result.insights) - len(written)} proposed"
     )
+    with graph.op.read() as unit:
+        inputs = hash_memories(unit.all("graph.memory_all", graph=graph.id), with_use=False)
+    if not written and is_made_from(graph, "reflect", inputs):
+        return replace(result, notices=(*result.notices, _SAME_AS_BEFORE))
     noted = add_episode(graph, Episode(title="Reflection", type="reflection", summary=summary))
     with graph.op.write("graph.reflect") as transaction:
         transaction.unit.run("graph.graph_reflected", id=graph.id, at=to_micros(transaction.at))
+        note_inputs(transaction.unit, graph.id, "reflect", inputs)
     page = write_reflection(graph)
     return replace(result, episode=noted.path, notices=(*result.notices, *noted.notices, *page.notices))
 

@@ -9,37 +9,39 @@ from everloom.clock import from_micros
 from everloom.graph.files.beside import reflections_in
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import is_archived
+from everloom.graph.index.inputs import hash_memories
 from everloom.graph.kinds import REFLECTION
 from everloom.graph.operations.suggestions import tag_pairs, tags_across
-from everloom.graph.pages.core import PageEntry, entry_from, link, write_page
+from everloom.graph.pages.core import PageEntry, PageKind, entry_from, kept_page, link, write_page
 from everloom.graph.pages.episodes import merges_so_far
 from everloom.graph.results import Page
 
 # The contract's limits; it sets none for insights and patterns.
 _THEMES, _EXAMPLES, _TOP, _INSIGHTS, _PATTERNS = 8, 3, 10, 10, 15
 _PREVIEW, _TITLE = 80, 40
+_REFLECTION = PageKind(REFLECTION, "reflection", "graph.graph_mirrored")
 
 
-def write_reflection(graph: OpenGraph, *, is_asked: bool = True) -> Page:
-    """Write REFLECTION.md."""
+def write_reflection(graph: OpenGraph, *, is_asked: bool = True, is_daily: bool = False) -> Page:
+    """Write REFLECTION.md; in the daily round only if a memory changed or was read since it was last written."""
     op, now = graph.op, graph.op.now
     with op.read() as unit:
-        rows = [row for row in unit.all("graph.memory_all", graph=graph.id) if not is_archived(row, now)]
+        every = unit.all("graph.memory_all", graph=graph.id)
+        rows = [row for row in every if not is_archived(row, now)]
         known = unit.one("graph.graph_get", id=graph.id) or {"reflected_at": None, "reflections": 0}
-        texts = op.index.texts(unit, [row["id"] for row in rows if row["type"] == "insight"])
+        texts = op.index.texts(unit, [row["id"] for row in every if row["type"] == "insight"])
     # What the page says goes on, even if nobody has followed the directory since another program wrote it.
     said = reflections_in(graph.disk.read(REFLECTION), op.zone)
     here = None if known["reflected_at"] is None else from_micros(known["reflected_at"])
     last = max((at for at in (here, said.last) if at is not None), default=None)
-    history = (
-        op.local(now),
-        None if last is None else op.local(last),
-        max(known["reflections"], said.count),
-        merges_so_far(graph),
-    )
+    count, merges = max(known["reflections"], said.count), merges_so_far(graph)
+    inputs = hash_memories(every, sorted(texts.values()), count, merges, graph.options.known_projects)
+    if is_daily and (kept := kept_page(graph, _REFLECTION, inputs)) is not None:
+        return kept
+    history = (op.local(now), None if last is None else op.local(last), count, merges)
     entries = [entry_from(row, now, texts.get(row["id"], "")) for row in rows]
     page = render_reflection(entries, graph.options.known_projects, *history)
-    return write_page(graph, REFLECTION, page, "reflection", "graph.graph_mirrored", is_asked=is_asked)
+    return write_page(graph, _REFLECTION, page, inputs, is_asked=is_asked)
 
 
 def render_reflection(
