@@ -159,7 +159,15 @@ class GraphSettings(Section):
     auto_commit: bool = Field(default=True, description="commit each operation if the directory is a git repository")
     auto_edges: bool = Field(default=True, description="relate a new memory to similar ones automatically")
     commit_pages: bool = Field(
-        default=True, description="commit CORE.md and REFLECTION.md"
+        default=True, description="commit CORE.md and REFLECTION.md; otherwise git ignores them in this clone"
+    )
+    access: Literal["git", "store"] = Field(
+        default="git",
+        description="where the record of reads travels: git (_access.tsv, with other commits) or store (nowhere else)",
+    )
+    merge_driver: bool = Field(
+        default=True,
+        description="register in a repository's settings that git asks everloom to merge the graph's files",
     )
 
 

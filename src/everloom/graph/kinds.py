@@ -33,6 +33,8 @@ RELATIONS = ("SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOL
 
 MEMORIES, EDGES, VAULT, EPISODES = "graph", "graph/edges", "vault", "episodes"
 CORE, REFLECTION = "CORE.md", "REFLECTION.md"
+# How often and when memories were read, for other clones.
+ACCESS = "_access.tsv"
 # The JSON files belong to other programs on the same directory. They hold counters that change with every access (and,
 # in the configuration, API keys), so committing them would fill the history with noise or leak a secret.
 IGNORE, GITIGNORE = ".gitignore", "_state.json\n_index.json\n_embeddings.json\n_config.json\n.everloom/\n"

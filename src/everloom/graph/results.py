@@ -89,6 +89,10 @@ class GraphOptions:
     auto_edges: bool = True
     # Whether CORE.md and REFLECTION.md are part of the history.
     commit_pages: bool = True
+    # Where the record of use travels: "git" or "store".
+    access: str = "git"
+    # Whether git may ask everloom to merge the graph's files.
+    merge_driver: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

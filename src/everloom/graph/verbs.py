@@ -106,10 +106,12 @@ class Graph(UpkeepVerbs):
 
         Unchanged files are not read.
         """
+        from everloom.graph.files.beside import BESIDE
         from everloom.graph.index.adoption import follow_directory
         from everloom.graph.index.scan import scan_some
+        from everloom.graph.kinds import ACCESS
 
-        if paths is None:
+        if paths is None or any(path == ACCESS or path in BESIDE for path in paths):
             return follow_directory(self._graph)
         return scan_some(self._graph, paths)
 

@@ -43,6 +43,8 @@ _TRIES = 5
 PAUSE_SECONDS = 0.1
 # Up to so many files are objects of their own, named as arguments of one command; more are packed.
 _MANY = 200
+_MOST_CONFLICTS = 127
+_NO_SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
 _NAME, _EMAIL = "everloom", "everloom@localhost"
 _FILE_MODE, _GONE_MODE = "100644", "0"
 # Operations of the person that a commit must not fall into; each leaves such a file in the repository.
@@ -205,6 +207,38 @@ class Git:
         except (subprocess.SubprocessError, OSError):
             return False
 
+    @property
+    def root(self) -> Path:
+        """Return the directory."""
+        return self._root
+
+    def attempt(self, act: Callable[[], None]) -> str | None:
+        """Do something with git; returns what went wrong, or None."""
+        if not self.is_repository or not _has_git():
+            return None
+        try:
+            act()
+        except (subprocess.SubprocessError, OSError, _GitRefused) as error:
+            return str(error).strip()[:300]
+        return None
+
+    def set_value(self, name: str, value: str) -> None:
+        """Set a value in the settings of this clone; fail if other settings are stronger."""
+        if self._value(name) == value:
+            return
+        if self.path_of("config").is_symlink():
+            raise _GitRefused("its settings are a link to another file")
+        self._run("config", "--local", "--replace-all", name, value)
+        if self._value(name) != value:
+            raise _GitRefused(f"{name} is set in another file, too")
+
+    def _value(self, name: str) -> str:
+        return self._run("config", "--get", name, fails=True).removesuffix("\n")
+
+    def path_of(self, name: str) -> Path:
+        """Return where a file of the repository's settings is."""
+        return self._root / self._run("rev-parse", "--git-path", name).removesuffix("\n")
+
     def history(self, path: str, limit: int, *, within: int) -> tuple[FileVersion, ...]:
         """List the commits that changed a file, newest first, sought among so many of the newest ones."""
         if not self.is_repository or not _has_git():
@@ -338,6 +372,25 @@ class Git:
                 raise _GitRefused(said or f"git exited with status {done.returncode}")
             time.sleep(PAUSE_SECONDS * (attempt + 1))
         raise _GitRefused("git is busy")
+
+
+def merge_lines(ours: Path, base: Path, theirs: Path, marker: int) -> tuple[bytes, bool]:
+    """Merge three versions of a file line by line; returns the result, and whether it is free of conflicts."""
+    if not _has_git():
+        raise StoreError("git is not installed", hint="install git")
+    names = ("-L", "ours", "-L", "base", "-L", "theirs")
+    done = subprocess.run(
+        [shutil.which("git") or "git", "merge-file", "-p", f"--marker-size={marker}", *names, ours, base, theirs],
+        # In no repository and with nobody's settings: the files are all that it needs.
+        env={"PATH": os.environ.get("PATH", ""), "GIT_DIR": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", **_NO_SETTINGS},
+        capture_output=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    # The status is the number of conflicts; a negative one, which arrives as a large number, is an error.
+    if done.returncode > _MOST_CONFLICTS:
+        raise StoreError("git cannot merge the lines", hint=done.stderr.decode("utf-8", "replace").strip()[:200])
+    return done.stdout, done.returncode == 0
 
 
 def _has_git() -> bool:

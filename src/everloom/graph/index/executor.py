@@ -19,12 +19,14 @@ from uuid import uuid4
 from everloom.clock import to_micros
 from everloom.errors import Conflict, EverloomError
 from everloom.graph.files.changeset import Append, Drop, FileChange, FilePlan, Put, plan_from
+from everloom.graph.files.clones import settle
 from everloom.graph.files.disk import Disk, conflict_name, digest
 from everloom.graph.files.parser import is_indexed
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import Revivable, prepare_revival, update_archive
 from everloom.graph.index.indexer import BATCH, IndexChanges, follow_files, prepare_changes, write_changes
 from everloom.graph.index.progress import report
+from everloom.graph.index.sharing import note_commit, share_use
 from everloom.graph.kinds import GITIGNORE, IGNORE, MEMORIES
 from everloom.kernel.operation import Transaction
 from everloom.store.claims import CORNER
@@ -189,7 +191,10 @@ def _is_committed(graph: OpenGraph, plan: FilePlan) -> bool:
 def _commit(graph: OpenGraph, key: str, plan: FilePlan, paths: Sequence[str]) -> tuple[str, ...]:
     if not _is_committed(graph, plan):
         return ()
-    trouble = graph.git.commit([*paths, *_own_ignore(graph)], plan.message, graph.op.now)
+    settle(graph.git, graph.options)
+    trouble = graph.git.commit([*paths, *_own_ignore(graph), *share_use(graph)], plan.message, graph.op.now)
+    if trouble is None:
+        note_commit(graph)
     with graph.op.write(f"graph.{plan.operation}") as transaction:
         transaction.unit.run("graph.intent_drop", graph=graph.id, key=key)
     return () if trouble is None else (trouble,)

@@ -18,6 +18,7 @@ from everloom.graph.index.catalog import OpenGraph, problems
 from everloom.graph.index.executor import sole_writer
 from everloom.graph.index.indexer import BATCH, follow_files
 from everloom.graph.index.progress import report
+from everloom.graph.index.sharing import adopt_use
 from everloom.graph.kinds import MEMORIES
 from everloom.graph.results import FileProblem, Followed
 from everloom.kernel.trust.origin import PERSON
@@ -46,6 +47,7 @@ def scan(graph: OpenGraph, *, anew: bool = False) -> Followed:
         differences = _compare(graph, anew=anew)
     whole = _follow(graph, differences, anew=anew)
     _record(graph, differences.strays)
+    adopt_use(graph, anew=bool(whole.added))
     with graph.op.read() as unit:
         return replace(whole, problems=problems(graph, unit))
 

@@ -127,9 +127,11 @@ INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, quest
 VALUES (:workspace, :item, :count, :at, 0, 0, 0, :lent)
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET
     count = CASE WHEN access.count > excluded.count THEN access.count ELSE excluded.count END,
-    lent = CASE WHEN access.last_at > excluded.last_at THEN access.lent
-        WHEN access.last_at = excluded.last_at AND access.lent > excluded.lent THEN access.lent ELSE excluded.lent END,
-    last_at = CASE WHEN access.last_at > excluded.last_at THEN access.last_at ELSE excluded.last_at END;
+    lent = CASE WHEN access.count > 0 AND access.last_at > excluded.last_at + 999999 THEN access.lent
+        WHEN access.last_at <= excluded.last_at + 999999 AND access.last_at + 999999 >= excluded.last_at
+        AND access.lent > excluded.lent THEN access.lent ELSE excluded.lent END,
+    last_at = CASE WHEN excluded.last_at = 0 OR (access.count > 0 AND access.last_at > excluded.last_at)
+        THEN access.last_at ELSE excluded.last_at END;
 
 -- name: access_begin
 -- Give memories that come without a record of their use a time from which they fade; one that has a record keeps it.
