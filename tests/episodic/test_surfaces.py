@@ -33,6 +33,7 @@ VERBS = {
     "unpin_node",
     "trigger_patrol",
     "patrol_report",
+    "story",
 }
 
 

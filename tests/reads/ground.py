@@ -138,6 +138,7 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
             "list_scenes": {},
             "map_clusters": {},
             "emotions_over_time": {},
+            "story": {"year": 2026, "pictures": True},
             "show": {"node_id": held.scenes[0]},
             "census": {},
         },

@@ -108,6 +108,7 @@ EPISODIC: dict[str, Example] = {
     "list_scenes": lambda w, _: w.episodic.list_scenes(),
     "map_clusters": lambda w, _: w.episodic.map_clusters(),
     "emotions_over_time": lambda w, _: w.episodic.emotions_over_time(),
+    "story": lambda w, _: w.episodic.story(year=2026, pictures=True),
     "census": lambda w, _: w.episodic.census(),
 }
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from everloom.episodic.patrol import Patrolled, PatrolReport
     from everloom.episodic.recall import ClusterMemory, ContextBlocks, FoundScenes, Recall, SaidMessage
     from everloom.episodic.scenes import ClusterMap, EmotionHistory, MergedNodes, Node, SceneList
+    from everloom.episodic.story import Story
     from everloom.kernel.work.tasks import Work
 
 Target = Literal[
@@ -355,6 +356,31 @@ class Episodic:
         from everloom.kernel.answer.budget import fitted
 
         return fitted(emotions_over_time(self._being), max_tokens)
+
+    @_tool(
+        "Tell a story",
+        READS,
+        """Tell a month (YYYY-MM), a year or a range: what grew and faded, where feelings turned, who was there; each
+        statement names its scenes.""",
+    )
+    def story(
+        self,
+        *,
+        month: Annotated[str | None, helps("the month to tell, as 2026-05", metavar="MONTH")] = None,
+        year: Annotated[int | None, helps("the year to tell", metavar="YEAR")] = None,
+        date_from: Annotated[datetime | None, helps("the first day of the story", flag="--from")] = None,
+        date_to: Annotated[datetime | None, helps("the last day of the story", flag="--to", ends_day=True)] = None,
+        retell: Annotated[bool, helps("also let the language model tell it in its own words, marked as such")] = False,
+        pictures: Annotated[bool, helps("with the numbers that pictures are drawn from")] = False,
+        max_tokens: MaxTokens = PAGE_TOKENS,
+    ) -> Story:
+        """Tell a month, a year or any range of days in words; without one, the last twelve months."""
+        from everloom.episodic.story import StoryRequest, tell_story
+        from everloom.kernel.answer.budget import fitted
+
+        begins, ends = (None if each is None else self.op.local(each).date() for each in (date_from, date_to))
+        asked = StoryRequest(month, year, begins, ends)
+        return fitted(tell_story(self._being, asked, pictures=pictures, retold=retell), max_tokens, way=None)
 
     @verb("Census", READS)
     def census(self) -> dict[str, int]:

@@ -476,3 +476,30 @@ SELECT (SELECT MIN(id) FROM scene WHERE workspace_id = :workspace) AS first,
 SELECT s.id, s.valence, s.arousal, s.dominance, s.safety, s.novelty, s.trust, d.happened_at FROM scene AS s
 JOIN document AS d ON d.workspace_id = s.workspace_id AND d.item_id = s.id
 WHERE s.workspace_id = :workspace AND s.id >= :low AND s.id < :high ORDER BY s.id LIMIT :limit;
+
+-- name: story_scenes
+-- List the scenes that happened since a time, earliest first, without those that live on in another.
+SELECT s.id, s.action, s.feeling, s.body, s.valence, s.arousal, s.dominance, s.safety, s.novelty, s.trust, d.happened_at,
+    l.cluster_id, l.status, l.importance, l.reactivation_count, COALESCE(a.pinned, 0) AS pinned
+FROM document AS d JOIN scene AS s ON s.workspace_id = d.workspace_id AND s.id = d.item_id
+JOIN scene_life AS l ON l.workspace_id = d.workspace_id AND l.scene_id = d.item_id
+LEFT JOIN access AS a ON a.workspace_id = d.workspace_id AND a.item_id = d.item_id
+WHERE d.workspace_id = :workspace AND d.kind = 'scene' AND d.happened_at >= :since
+    AND (l.death IS NULL OR l.death <> 'absorbed')
+ORDER BY d.happened_at, d.item_id LIMIT :limit;
+
+-- name: story_before
+-- Find the last scene before a time.
+SELECT d.item_id AS id, d.happened_at FROM document AS d
+JOIN scene_life AS l ON l.workspace_id = d.workspace_id AND l.scene_id = d.item_id
+WHERE d.workspace_id = :workspace AND d.kind = 'scene' AND d.happened_at < :at
+    AND (l.death IS NULL OR l.death <> 'absorbed')
+ORDER BY d.happened_at DESC, d.item_id DESC LIMIT 1;
+
+-- name: story_after
+-- Find the first scene from a time on.
+SELECT d.item_id AS id, d.happened_at FROM document AS d
+JOIN scene_life AS l ON l.workspace_id = d.workspace_id AND l.scene_id = d.item_id
+WHERE d.workspace_id = :workspace AND d.kind = 'scene' AND d.happened_at >= :at
+    AND (l.death IS NULL OR l.death <> 'absorbed')
+ORDER BY d.happened_at, d.item_id LIMIT 1;

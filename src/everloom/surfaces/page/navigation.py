@@ -25,7 +25,7 @@ NAVIGATION = (
     Entry("Search", "search"),
     Entry("Subjects", "subjects", ("subject", "venn")),
     Entry("Timeline", "timeline"),
-    Entry("Scenes", "scenes", ("patrols",)),
+    Entry("Scenes", "scenes", ("patrols", "story")),
     Entry("Graph", "graph"),
     Entry("Mind", "mind", ("notes", "usage", "heartbeats", "schedule")),
     Entry("Consolidation", "consolidation"),

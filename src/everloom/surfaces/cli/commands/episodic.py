@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from everloom.errors import Rejected
+from everloom.surfaces.cli.render.files import check_story_file, write_story
 from everloom.surfaces.cli.runtime.command import Command, ItemId
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, progress
@@ -19,9 +20,11 @@ from everloom.surfaces.cli.runtime.verbs import call, group_of, rendered
 from everloom.wiring.faculties import FACULTIES
 
 if TYPE_CHECKING:
-    pass
+    from everloom.episodic.story import Story
 
 _FACULTY = FACULTIES["episodic"]
+# A story is told whole: pictures of half a year would be wrong.
+_STORY_TOKENS = 100_000
 # In JSON, these lists are fields of an object, so that more fields can be added later.
 episodic = group_of(_FACULTY, {"search_history": "messages", "patrol_report": "patrols"})
 
@@ -92,6 +95,32 @@ def _tell_deed(plain: Callable[..., Answer]) -> Callable[..., Answer]:
 
 
 episodic.commands["update-relation"].callback = _tell_deed(cast("Any", episodic.commands["update-relation"].callback))
+
+
+@episodic.command
+@click.option("--month", metavar="MONTH", help="The month to tell, as 2026-05.")
+@click.option("--year", type=int, metavar="YEAR", help="The year to tell.")
+@click.option("--from", "date_from", metavar="DATE", help="The first day of the story.")
+@click.option("--to", "date_to", metavar="DATE", help="The last day of the story.")
+@click.option("--retell", is_flag=True, help="Also let the language model tell it in its own words, marked as such.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write it to a file: .md, .txt, .html, .svg or .json.",
+)
+@click.option("--force", is_flag=True, help="Replace the file if there is one.")
+def story(invocation: Invocation, /, output: Path | None, force: bool, **given: Any) -> Answer:
+    """Tell a month, a year or any range of days in pictures and words; without one, the last twelve months."""
+    if output is not None:
+        check_story_file(output, replaces=force)
+    wanted = {**given, "pictures": True, "max_tokens": _STORY_TOKENS}
+    told = call(invocation, _FACULTY, _FACULTY.verb("story"), wanted)
+    if output is None:
+        return told
+    size = write_story(cast("Story", told.result), output)
+    wrote = {"file": str(output), "bytes": size, "scenes": cast("Story", told.result).scenes}
+    return Answer(wrote, [f"wrote {output} ({size:,} bytes)"], told.failure)
 
 
 @click.command(cls=Command)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
@@ -11,7 +13,10 @@ from everloom.episodic.entries import MemoryEntry, MemoryUpdated, NotesUpdated
 from everloom.episodic.patrol import Patrolled, PatrolReport
 from everloom.episodic.recall import ClusterMemory, ContextBlocks, FoundScenes, Recall, SaidMessage
 from everloom.episodic.scenes import MergedNodes, Node
+from everloom.episodic.story import Story
 from everloom.surfaces.cli.render.parts import Part, Renderer
+from everloom.surfaces.cli.render.plot import can_draw
+from everloom.surfaces.cli.render.story import story_text
 from everloom.surfaces.cli.runtime.output import Table
 
 
@@ -59,6 +64,11 @@ def _report(value: PatrolReport, zone: ZoneInfo) -> Iterator[Part]:
     yield from (f"{each.step}: {remark}" for each in value.steps for remark in each.remarks)
 
 
+def _story(value: Story, _zone: ZoneInfo) -> list[str]:
+    columns = shutil.get_terminal_size((80, 24)).columns
+    return story_text(value, columns, fine=can_draw(sys.stdout.encoding))
+
+
 RENDERERS: dict[type, Renderer] = {
     ClusterMemory: lambda it, _: [it.text or "there are no clusters yet: the first patrol creates them"],
     ContextBlocks: lambda it, _: [it.system_prompt, "", it.snapshot, "", "# Recent scenes", it.recent_nodes],
@@ -71,5 +81,6 @@ RENDERERS: dict[type, Renderer] = {
     PatrolReport: _report,
     Patrolled: lambda it, zone: _report(it.report, zone) if it.report else (),
     Recall: lambda it, _: [it.text or f"nothing: {it.reason}"],
+    Story: _story,
     SaidMessage: lambda it, _: [f"[{it.id}]{'' if it.fits else ' (does not fit well)'} {it.text}"],
 }
