@@ -15,7 +15,7 @@ from everloom.clock import ManualClock
 from everloom.episodic import Episodic
 from everloom.episodic.scenes.scene import Emotion
 from everloom.episodic.story.finding import MOST_IDS, find_people, find_quiet, find_turns, telling_ids
-from everloom.episodic.story.moments import Moment, StoryScene
+from everloom.episodic.story.moments import StoryMoment, StoryScene
 from everloom.episodic.story.period import StoryRange, StoryRequest, begin_of, range_of
 from everloom.episodic.story.results import Story, StoryStatement
 from everloom.errors import Forbidden, Rejected
@@ -140,7 +140,8 @@ def test_a_merged_scene_is_told_on_each_of_its_days_and_counts_once(being: Episo
         assert f"It is “{action}”." in only.text
         assert only.scene_ids == (merged,)
     year = being.story(year=2026, pictures=True, max_tokens=50_000)
-    assert (year.scenes, sum(each.moments for each in year.picture.periods)) == (2, 3)  # type: ignore[union-attr]
+    assert year.picture is not None
+    assert (year.scenes, sum(each.moments for each in year.picture.periods)) == (2, 3)
     assert being.story(month="2026-12").scenes == 1
 
 
@@ -182,10 +183,10 @@ def test_every_month_and_year_of_the_calendar_has_a_range(today: date, month: in
     assert range_of(StoryRequest(), today).days in range(1, 367)
 
 
-def moment(number: int, valence: float | None, *actors: str, day: int | None = None) -> Moment:
+def moment(number: int, valence: float | None, *actors: str, day: int | None = None) -> StoryMoment:
     emotion = None if valence is None else Emotion(valence, 0, 0, 0, 0, 0)
     told = StoryScene(number, f"scene {number}", "", actors, emotion, 1, 0.5, True, False, 0)
-    return Moment(date(2026, 1, 1) + timedelta(days=number if day is None else day), told, told.action, "", True)
+    return StoryMoment(date(2026, 1, 1) + timedelta(days=number if day is None else day), told, told.action, "", True)
 
 
 def test_a_turning_point_is_where_the_mean_before_and_after_differ_by_half() -> None:

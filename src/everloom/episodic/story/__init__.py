@@ -6,6 +6,6 @@ statement names the scenes that it rests on. Refuses to change anything, and to 
 
 from everloom.episodic.story.period import StoryRequest
 from everloom.episodic.story.results import Story, StoryPicture, StoryStatement
-from everloom.episodic.story.telling import tell_story
+from everloom.episodic.story.making import tell_story
 
 __all__ = ["Story", "StoryPicture", "StoryRequest", "StoryStatement", "tell_story"]

@@ -13,7 +13,7 @@ from math import fsum
 from typing import Literal
 
 from everloom.episodic.scenes.scene import AXES, Emotion, fold_text
-from everloom.episodic.story.moments import Moment
+from everloom.episodic.story.moments import StoryMoment
 from everloom.episodic.story.period import StoryRange, begin_of
 from everloom.episodic.story.results import (
     ClusterArc,
@@ -42,7 +42,7 @@ _OFTEN = 2
 _QUIET, _QUIET_IN_LONG, _LONG = 7, 14, 124
 
 
-def telling_ids(moments: Iterable[Moment]) -> tuple[int, ...]:
+def telling_ids(moments: Iterable[StoryMoment]) -> tuple[int, ...]:
     """Choose the scenes that a sentence names: all of few, the most important of many, in order of time."""
     scenes = {each.scene.id: each.scene for each in moments}
     ranked = sorted(scenes.values(), key=lambda each: (-each.pinned, -each.importance, each.id))
@@ -50,9 +50,9 @@ def telling_ids(moments: Iterable[Moment]) -> tuple[int, ...]:
     return tuple(item for item in scenes if item in chosen)
 
 
-def find_periods(moments: Sequence[Moment], within: StoryRange) -> tuple[StoryPeriod, ...]:
+def find_periods(moments: Sequence[StoryMoment], within: StoryRange) -> tuple[StoryPeriod, ...]:
     """Count moments period by period, empty ones included, with the mean of the emotions that are known."""
-    inside: dict[date, list[Moment]] = defaultdict(list)
+    inside: dict[date, list[StoryMoment]] = defaultdict(list)
     for each in moments:
         inside[begin_of(each.day, within.grain)].append(each)
     return tuple(
@@ -61,7 +61,7 @@ def find_periods(moments: Sequence[Moment], within: StoryRange) -> tuple[StoryPe
     )
 
 
-def _mean(moments: Iterable[Moment]) -> Emotion | None:
+def _mean(moments: Iterable[StoryMoment]) -> Emotion | None:
     known = [each.scene.emotion for each in moments if each.scene.emotion is not None]
     if not known:
         return None
@@ -69,14 +69,16 @@ def _mean(moments: Iterable[Moment]) -> Emotion | None:
 
 
 def find_clusters(
-    moments: Sequence[Moment], within: StoryRange, names: Mapping[int, str], last: date
+    moments: Sequence[StoryMoment], within: StoryRange, names: Mapping[int, str], last: date
 ) -> tuple[ClusterArc, ...]:
-    """Follow the largest clusters through the range, up to its last day that has come."""
-    inside: dict[int, list[Moment]] = defaultdict(list)
+    """Follow the largest clusters; the halves are those of the time that is remembered, up to the day `last`."""
+    inside: dict[int, list[StoryMoment]] = defaultdict(list)
     for each in moments:
         inside[each.scene.cluster_id].append(each)
     begins = list(within.periods())
-    middle = within.begins + ((last - within.begins) + _DAY) / 2
+    # From the first moment on: before a memory began, nothing could grow.
+    first_day = min((each.day for each in moments), default=within.begins)
+    middle = first_day + ((last - first_day) + _DAY) / 2
     largest = sorted(inside, key=lambda item: (-len(inside[item]), item))[:_MOST_CLUSTERS]
     arcs = []
     for item in largest:
@@ -87,7 +89,7 @@ def find_clusters(
             ClusterArc(
                 cluster_id=item,
                 name=names.get(item, "…"),
-                change=_change(first, len(own) - first, (last - within.begins).days + 1),
+                change=_change(first, len(own) - first, (last - first_day).days + 1),
                 scenes=len({each.scene.id for each in own}),
                 first_half=first,
                 second_half=len(own) - first,
@@ -106,7 +108,7 @@ def _change(first: int, second: int, days: int) -> Literal["grew", "faded", "ste
     return "faded" if first >= max(second * _TIMES, second + _MORE) else "steady"
 
 
-def find_turns(moments: Sequence[Moment]) -> tuple[TurningPoint, ...]:
+def find_turns(moments: Sequence[StoryMoment]) -> tuple[TurningPoint, ...]:
     """Find where feelings turned most, in order of time; two turns are at least as far apart as what is compared."""
     felt = [each for each in moments if each.scene.emotion is not None]
     side = min(max(len(felt) // _COMPARED_SHARE, _LEAST_COMPARED), _MOST_COMPARED)
@@ -123,7 +125,9 @@ def find_turns(moments: Sequence[Moment]) -> tuple[TurningPoint, ...]:
     return tuple(turn for _, turn in sorted(chosen, key=lambda each: each[0]))
 
 
-def _turn_at(place: int, felt: Sequence[Moment], sums: Mapping[str, Sequence[float]], side: int) -> TurningPoint | None:
+def _turn_at(
+    place: int, felt: Sequence[StoryMoment], sums: Mapping[str, Sequence[float]], side: int
+) -> TurningPoint | None:
     """Compare the moments before a place with those from there on; None if no axis differs enough."""
     compared = min(side, place, len(felt) - place)
     low, high = place - compared, place + compared
@@ -141,9 +145,9 @@ def _turn_at(place: int, felt: Sequence[Moment], sums: Mapping[str, Sequence[flo
     return TurningPoint(day=here.day, scene_id=here.scene.id, axis=axis, before=before, after=after, compared=compared)
 
 
-def find_people(moments: Sequence[Moment]) -> tuple[PersonThere, ...]:
+def find_people(moments: Sequence[StoryMoment]) -> tuple[PersonThere, ...]:
     """Count who was there; a name that is written in several ways is one, under the way in which it is written most."""
-    inside: dict[str, list[Moment]] = defaultdict(list)
+    inside: dict[str, list[StoryMoment]] = defaultdict(list)
     spellings: dict[str, Counter[str]] = defaultdict(Counter)
     for each in moments:
         for actor in dict.fromkeys(each.scene.actors):
@@ -163,7 +167,7 @@ def find_people(moments: Sequence[Moment]) -> tuple[PersonThere, ...]:
     )
 
 
-def find_quiet(moments: Sequence[Moment], within: StoryRange) -> tuple[QuietStretch, ...]:
+def find_quiet(moments: Sequence[StoryMoment], within: StoryRange) -> tuple[QuietStretch, ...]:
     """Find the longest stretches without a scene between two scenes, in order of time."""
     least = _QUIET if within.days <= _LONG else _QUIET_IN_LONG
     found = [
@@ -180,7 +184,7 @@ def find_quiet(moments: Sequence[Moment], within: StoryRange) -> tuple[QuietStre
     return tuple(sorted(longest, key=lambda each: each.begins))
 
 
-def find_kept(moments: Sequence[Moment]) -> tuple[KeptScene, ...]:
+def find_kept(moments: Sequence[StoryMoment]) -> tuple[KeptScene, ...]:
     """Find the scenes that are pinned, then those that were recalled most."""
     scenes = {each.scene.id: each.scene for each in moments if each.scene.pinned or each.scene.recalled >= _OFTEN}
     ranked = sorted(scenes.values(), key=lambda each: (-each.pinned, -each.recalled, -each.importance, each.id))

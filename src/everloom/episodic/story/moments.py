@@ -40,7 +40,7 @@ class StoryScene:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class StoryMoment:
     """One day of a scene: what happened and was felt on it. Without a calendar day, the day on which it was told."""
 
     day: date
@@ -54,7 +54,7 @@ class Moment:
 class ReadMoments:
     """The moments of a range in order of time; `through` is how far they go, if that is not all."""
 
-    moments: tuple[Moment, ...]
+    moments: tuple[StoryMoment, ...]
     through: date | None = None
 
 
@@ -90,7 +90,7 @@ def _micros(day: date, shift: timedelta = timedelta()) -> int:
     return to_micros(shifted)
 
 
-def _moments_of(row: Row, told_on: date) -> Iterator[Moment]:
+def _moments_of(row: Row, told_on: date) -> Iterator[StoryMoment]:
     """List the days of a scene, each with what it says of that day."""
     whole = scene_from(row["action"], row["body"])
     scene = StoryScene(
@@ -107,9 +107,9 @@ def _moments_of(row: Row, told_on: date) -> Iterator[Moment]:
     )
     days = _days_of(whole)
     if not days:
-        yield Moment(whole.day or told_on, scene, scene.action, scene.feeling, is_dated=whole.day is not None)
+        yield StoryMoment(whole.day or told_on, scene, scene.action, scene.feeling, is_dated=whole.day is not None)
     for day, (action, feeling) in days.items():
-        yield Moment(day, scene, action or scene.action, feeling or scene.feeling, is_dated=True)
+        yield StoryMoment(day, scene, action or scene.action, feeling or scene.feeling, is_dated=True)
 
 
 def _days_of(whole: Scene) -> dict[date, tuple[str, str]]:

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from everloom.episodic.scenes.scene import fold_text
 from everloom.episodic.story.finding import telling_ids
-from everloom.episodic.story.moments import Moment
+from everloom.episodic.story.moments import StoryMoment
 from everloom.episodic.story.period import StoryRange
 from everloom.episodic.story.results import StatementKind, StoryPicture, StoryStatement, TurningPoint
 from everloom.kernel.texts import UNSTORABLE
@@ -30,7 +30,7 @@ _TURNS = {
 }
 
 
-def worded(moments: Sequence[Moment], picture: StoryPicture, within: StoryRange) -> tuple[StoryStatement, ...]:
+def worded(moments: Sequence[StoryMoment], picture: StoryPicture, within: StoryRange) -> tuple[StoryStatement, ...]:
     """Tell what was found, sentence by sentence."""
     return (
         *_overview(moments, picture, within),
@@ -59,7 +59,7 @@ def quoted_text(text: str, most: int = _QUOTED) -> str:
     return f"“{line if len(line) <= most else f'{line[: most - 1].rstrip()}…'}”"
 
 
-def _say(kind: StatementKind, text: str, moments: Sequence[Moment]) -> StoryStatement:
+def _say(kind: StatementKind, text: str, moments: Sequence[StoryMoment]) -> StoryStatement:
     scenes = len({each.scene.id for each in moments})
     return StoryStatement(kind=kind, text=text, scene_ids=telling_ids(moments), scenes=scenes)
 
@@ -72,7 +72,7 @@ def _listed(parts: Sequence[str]) -> str:
     return " and ".join(parts) if len(parts) < 3 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _overview(moments: Sequence[Moment], picture: StoryPicture, within: StoryRange) -> Iterator[StoryStatement]:
+def _overview(moments: Sequence[StoryMoment], picture: StoryPicture, within: StoryRange) -> Iterator[StoryStatement]:
     scenes = {each.scene.id: each.scene for each in moments}
     days = {each.day for each in moments}
     first, last = within.named(moments[0].day), within.named(moments[-1].day)
@@ -109,7 +109,7 @@ def _clusters(picture: StoryPicture) -> Iterator[StoryStatement]:
         yield StoryStatement(kind="cluster", text=text, scene_ids=arc.scene_ids, scenes=arc.scenes)
 
 
-def _turns(moments: Sequence[Moment], picture: StoryPicture, within: StoryRange) -> Iterator[StoryStatement]:
+def _turns(moments: Sequence[StoryMoment], picture: StoryPicture, within: StoryRange) -> Iterator[StoryStatement]:
     places = {(each.day, each.scene.id): place for place, each in enumerate(moments)}
     for turn in picture.turning_points:
         place = places[turn.day, turn.scene_id]
@@ -135,9 +135,9 @@ def _short(text: str) -> str:
     return quoted_text(text, _LONGEST_NAME).strip("“”")
 
 
-def _feelings(moments: Sequence[Moment]) -> Iterator[StoryStatement]:
+def _feelings(moments: Sequence[StoryMoment]) -> Iterator[StoryStatement]:
     """Tell the feelings that several scenes name in the same words."""
-    named: dict[str, list[Moment]] = defaultdict(list)
+    named: dict[str, list[StoryMoment]] = defaultdict(list)
     for each in moments:
         if each.feeling:
             named[_folded(each.feeling)].append(each)
@@ -172,7 +172,7 @@ def _kept(picture: StoryPicture) -> Iterator[StoryStatement]:
         yield StoryStatement(kind="kept", text=text, scene_ids=(each.scene_id,), scenes=1)
 
 
-def _quiet(moments: Sequence[Moment], picture: StoryPicture, within: StoryRange) -> Iterator[StoryStatement]:
+def _quiet(moments: Sequence[StoryMoment], picture: StoryPicture, within: StoryRange) -> Iterator[StoryStatement]:
     told = {(each.scene.id, each.day): each.action for each in moments}
     for each in picture.quiet:
         one = told[each.scene_ids[0], each.begins - _DAY]
@@ -184,7 +184,7 @@ def _quiet(moments: Sequence[Moment], picture: StoryPicture, within: StoryRange)
         yield StoryStatement(kind="quiet", text=text, scene_ids=each.scene_ids, scenes=len(each.scene_ids))
 
 
-def _dates(moments: Sequence[Moment]) -> Iterator[StoryStatement]:
+def _dates(moments: Sequence[StoryMoment]) -> Iterator[StoryStatement]:
     undated = [each for each in moments if not each.is_dated]
     if undated:
         count = len({each.scene.id for each in undated})

@@ -5,7 +5,6 @@ As wide as there is room, without colours. Pure. Refuses to know how a story is 
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from math import ceil, fsum
 
@@ -31,21 +30,48 @@ def story_text(story: Story, columns: int, *, fine: bool) -> list[str]:
     if story.picture is not None and story.scenes:
         lines += [*story_picture(story.picture, columns, fine=fine), ""]
     for each in story.statements:
-        lines += textwrap.wrap(each.line, columns, initial_indent="- ", subsequent_indent="  ")
+        lines += wrapped(each.line, columns, "- ")
     if story.retold is not None:
         lines += ["", f"Retold by {story.retold.model}, from the statements above:", ""]
         for part in story.retold.paragraphs:
             ids = f"[{', '.join(map(str, part.scene_ids))}]"
-            lines += [*textwrap.wrap(f"{part.text} {ids}", columns), ""]
-        lines += [f"Note: {remark}" for remark in story.retold.remarks]
+            lines += [*wrapped(f"{part.text} {ids}", columns), ""]
+        lines += [line for remark in story.retold.remarks for line in wrapped(f"Note: {remark}", columns)]
     if story.note:
-        lines += ["", f"Note: {story.note}"]
+        lines += ["", *wrapped(f"Note: {story.note}", columns)]
     return lines
+
+
+def wrapped(text: str, columns: int, lead: str = "") -> list[str]:
+    """Break a text into lines by the columns that it takes; a word that is longer than a line is cut."""
+    room = columns - len(lead)
+    lines = [""]
+    for word in text.split():
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if width(joined) <= room:
+            lines[-1] = joined
+            continue
+        if lines[-1]:
+            lines.append("")
+        for char in word:
+            if width(lines[-1] + char) > room:
+                lines.append("")
+            lines[-1] += char
+    return [f"{lead if not place else ' ' * len(lead)}{line}" for place, line in enumerate(lines)]
+
+
+def _cut(name: str, most: int) -> str:
+    """Cut a name to so many columns."""
+    line = shortened(name, most)
+    while width(line) > most:
+        line = f"{line.rstrip('…')[:-1]}…"
+    return line
 
 
 def story_picture(picture: StoryPicture, columns: int, *, fine: bool) -> list[str]:
     """Draw what happened when, how it felt, the clusters and the people."""
-    names = [shortened(each.name, _NAME) for each in picture.clusters]
+    longest = min(_NAME, columns // 3)
+    names = [_cut(each.name, longest) for each in picture.clusters]
     labels = max(map(width, [*_TITLES.values(), *names]))
     totals = [f"{each.first_half + each.second_half:,}" for each in picture.clusters]
     captions = max(map(len, totals), default=0)
@@ -56,21 +82,22 @@ def story_picture(picture: StoryPicture, columns: int, *, fine: bool) -> list[st
     def row(label: str, caption: str, drawn: str) -> str:
         return f"{label}{' ' * (labels - width(label))}  {caption:>{captions}}  {drawn}".rstrip()
 
+    has_mood = any(each.emotion for each in picture.periods)
     counts = _folded([each.moments for each in picture.periods], fold)
     lines = [row(_TITLES["moments"], "", _spark(counts, max(counts, default=0), fine=fine))]
-    if any(each.emotion for each in picture.periods):
+    if has_mood:
         lines.append(row(_TITLES["mood"], "", _mood(picture.periods, fold, fine=fine)))
     lines.append(row("", "", _scale(picture.periods, fold)))
-    lines.append(f"A column is {grain}; the highest has {max(counts, default=0):,} moments.")
-    if lines[1].startswith(_TITLES["mood"]):
-        lines[-1] += " Mood is the mean valence, from -1 to +1."
+    most = max(counts, default=0)
+    meaning = f"A column is {grain}; the highest has {most:,} {'moment' if most == 1 else 'moments'}."
+    lines += wrapped(f"{meaning} Mood is the mean valence, from -1 to +1." if has_mood else meaning, columns)
     if names:
         lines.append("")
         for name, total, arc in zip(names, totals, picture.clusters, strict=True):
             own = _folded(arc.counts, fold)
             lines.append(row(name, total, _spark(own, max(own, default=0), fine=fine)))
     if picture.people:
-        bars = [Bar(shortened(each.name, _NAME), each.scenes, f"{each.scenes:,}") for each in picture.people]
+        bars = [Bar(_cut(each.name, longest), each.scenes, f"{each.scenes:,}") for each in picture.people]
         lines += ["", *plotted(bars, min(columns, labels + captions + 4 + len(counts)), fine=fine)]
     return lines
 
