@@ -50,7 +50,7 @@ def main() -> None:
     write_story(told, file)
     # A picture of the documentation is for everybody.
     file.chmod(0o644)
-    print("\n".join(story_text(told, COLUMNS, fine=True)))
+    sys.stdout.writelines(f"{line}\n" for line in story_text(told, COLUMNS, fine=True))
 
 
 if __name__ == "__main__":

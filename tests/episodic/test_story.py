@@ -15,9 +15,8 @@ from everloom.clock import ManualClock
 from everloom.episodic import Episodic
 from everloom.episodic.scenes.scene import Emotion
 from everloom.episodic.story.finding import MOST_IDS, find_people, find_quiet, find_turns, telling_ids
-from everloom.episodic.story.moments import StoryMoment, StoryScene
 from everloom.episodic.story.period import StoryRange, StoryRequest, begin_of, range_of
-from everloom.episodic.story.results import Story, StoryStatement
+from everloom.episodic.story.results import Story, StoryMoment, StoryScene, StoryStatement
 from everloom.errors import Forbidden, Rejected
 from everloom.loom import Loom
 from tests.episodic.ground import BILLING, SAILING, open_being, remember, scene, write_script

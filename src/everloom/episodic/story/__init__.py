@@ -4,8 +4,8 @@ Computed from the scenes each time it is asked for and stored nowhere, so that w
 statement names the scenes that it rests on. Refuses to change anything, and to count as recalling.
 """
 
+from everloom.episodic.story.making import tell_story
 from everloom.episodic.story.period import StoryRequest
 from everloom.episodic.story.results import Story, StoryPicture, StoryStatement
-from everloom.episodic.story.making import tell_story
 
 __all__ = ["Story", "StoryPicture", "StoryRequest", "StoryStatement", "tell_story"]

@@ -13,13 +13,13 @@ from math import fsum
 from typing import Literal
 
 from everloom.episodic.scenes.scene import AXES, Emotion, fold_text
-from everloom.episodic.story.moments import StoryMoment
 from everloom.episodic.story.period import StoryRange, begin_of
 from everloom.episodic.story.results import (
     ClusterArc,
     KeptScene,
     PersonThere,
     QuietStretch,
+    StoryMoment,
     StoryPeriod,
     TurningPoint,
 )

@@ -15,39 +15,13 @@ from everloom.clock import from_micros, to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.scenes.scene import AXES, Emotion, Scene, scene_from
 from everloom.episodic.story.period import StoryRange
+from everloom.episodic.story.results import StoryMoment, StoryScene
 from everloom.store import Row, Unit
 
 # Far more than anybody lives through in a year of daily patrols; reading and telling them takes seconds.
 _MOST = 50_000
 # A scene that was told before its day came is found by the time at which it was told: so long before, at most.
 _AHEAD = timedelta(days=400)
-
-
-@dataclass(frozen=True, slots=True)
-class StoryScene:
-    """A scene as a story needs it."""
-
-    id: int
-    action: str
-    feeling: str
-    actors: tuple[str, ...]
-    emotion: Emotion | None
-    cluster_id: int
-    importance: float
-    is_alive: bool
-    pinned: bool
-    recalled: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoryMoment:
-    """One day of a scene: what happened and was felt on it. Without a calendar day, the day on which it was told."""
-
-    day: date
-    scene: StoryScene
-    action: str
-    feeling: str
-    is_dated: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a story is made of, as values: its words, and the numbers that its pictures are drawn from. Pure."""
+"""What a story is made of, as values: scenes and their moments, its words, the numbers behind its pictures. Pure."""
 
 from __future__ import annotations
 
@@ -12,6 +12,33 @@ from everloom.errors import EverloomError, ProviderError
 from everloom.kernel.answer.encode import SAID
 
 StatementKind = Literal["overview", "memory", "cluster", "turn", "feeling", "person", "kept", "quiet", "dates"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoryScene:
+    """A scene as a story needs it."""
+
+    id: int
+    action: str
+    feeling: str
+    actors: tuple[str, ...]
+    emotion: Emotion | None
+    cluster_id: int
+    importance: float
+    is_alive: bool
+    pinned: bool
+    recalled: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoryMoment:
+    """One day of a scene: what happened and was felt on it. Without a calendar day, the day on which it was told."""
+
+    day: date
+    scene: StoryScene
+    action: str
+    feeling: str
+    is_dated: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

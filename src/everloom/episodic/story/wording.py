@@ -8,9 +8,8 @@ from datetime import date, timedelta
 
 from everloom.episodic.scenes.scene import fold_text
 from everloom.episodic.story.finding import telling_ids
-from everloom.episodic.story.moments import StoryMoment
 from everloom.episodic.story.period import StoryRange
-from everloom.episodic.story.results import StatementKind, StoryPicture, StoryStatement, TurningPoint
+from everloom.episodic.story.results import StatementKind, StoryMoment, StoryPicture, StoryStatement, TurningPoint
 from everloom.kernel.texts import UNSTORABLE
 
 _DAY = timedelta(days=1)
