@@ -5,14 +5,11 @@ Composes the store, the models, the kernel and the faculties. Contains no rule o
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import EllipsisType
 from typing import TYPE_CHECKING, overload
-from uuid import uuid4
 
 from everloom.clock import Clock, SystemClock
 from everloom.errors import EverloomError, Rejected
@@ -27,6 +24,7 @@ from everloom.kernel.search import Finder, Index
 from everloom.kernel.spending import Ledger
 from everloom.kernel.trust.origin import AGENT, OriginKind, read_origin
 from everloom.kernel.trust.screen import Screen, label_of
+from everloom.kernel.work.holder import this_holder
 from everloom.kernel.work.jobs import RunningJobs
 from everloom.kernel.work.lease import Leases
 from everloom.kernel.work.maintenance import Backfill, Rewording, Upkeep
@@ -105,9 +103,7 @@ class Loom:
         self.embedding = Embedding(self.store, make_embedder(settings.embed.models, access=self._access, clock=clock))
         self.index = Index(self.embedding, Screen(settings.review.secrets), AGENT)
         self.finder = Finder(self.store, self.embedding, clock, find_archived)
-        # Host and process let others on this machine see at once that the holder of a lease has died; the random part
-        # tells two looms of one process apart.
-        self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
+        self.holder = this_holder()
         self.work = Work(self.store, clock, holder=self.holder)
         self.running = RunningJobs(self.store, clock, self.holder)
         self._budget = Budget(dollars=settings.llm.dollars)
@@ -192,7 +188,8 @@ class Loom:
             return
         try:
             if self._backfill.waits(workspace):
-                self._backfill.run(workspace, lease, progress)
+                with lease.kept_alive():
+                    self._backfill.run(workspace, lease, progress)
         finally:
             lease.drop()
 

@@ -107,14 +107,6 @@ def wait_for_a_patrol(url: str) -> None:
         wait_until(lambda: ask(ended), "the end of a patrol", step=0.003)
 
 
-def let_leases_run_out(url: str, holder: int) -> None:
-    """Do what two minutes would do to the leases of a dead process."""
-    with asking(url) as ask:
-        ask("BEGIN") if url.startswith("sqlite") else None
-        ask("UPDATE lease SET held_until = 1 WHERE holder LIKE ? RETURNING task", f"%:{holder}:%")
-        ask("COMMIT") if url.startswith("sqlite") else None
-
-
 def is_all_done(url: str, count: int) -> bool:
     """Say whether nothing waits any more."""
     with asking(url) as ask:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -15,7 +11,7 @@ from everloom.clock import ManualClock
 from everloom.errors import Conflict, StoreError
 from everloom.kernel.journal import register
 from everloom.kernel.operation import Operation, Transaction
-from everloom.kernel.work.lease import LEASE, Lease, Leases, is_gone
+from everloom.kernel.work.lease import LEASE, Lease, Leases
 from everloom.loom import Loom
 from everloom.store import Unit
 from tests.patience import wait_until
@@ -92,32 +88,6 @@ def test_whoever_lost_a_lease_writes_nothing_more(op: Operation, loom: Loom, clo
         keep(write)
     (event,) = loom.workspace("james").events()
     assert event.operation == "keep"
-
-
-def dead_process() -> int:
-    """Name a process of this machine that has ended."""
-    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
-    return int(ended.stdout)
-
-
-@pytest.mark.promise("tasks.expiry")
-def test_the_lease_of_a_process_that_died_here_is_free_at_once(op: Operation, loom: Loom, clock: ManualClock) -> None:
-    place, host = op.workspace.id, socket.gethostname()
-    gone = Leases(loom.store, clock, f"{host}:{dead_process()}:x").take(place, "tidy")
-    assert gone is not None
-    taken = Leases(loom.store, clock, f"{host}:{os.getpid()}:x").take(place, "tidy")
-    assert taken is not None
-    with pytest.raises(Conflict), loom.store.write(place) as unit:
-        gone.guard(unit)
-    assert Leases(loom.store, clock, "elsewhere:1:x").take(place, "tidy") is None
-
-
-def test_only_a_process_of_this_machine_is_known_to_be_gone() -> None:
-    host = socket.gethostname()
-    assert is_gone(f"{host}:{2**22 + 1}:x")
-    assert not is_gone(f"{host}:{os.getpid()}:x")
-    assert not is_gone(f"elsewhere:{2**22 + 1}:x")
-    assert not any(map(is_gone, (None, "", host, f"{host}:x:y", f"{host}:0:y", f"{host}:-1:y")))
 
 
 def test_a_lease_is_kept_alive_while_somebody_thinks_and_given_back(

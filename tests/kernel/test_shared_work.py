@@ -18,7 +18,6 @@ from tests.kernel.crew import (
     crew,
     is_all_done,
     kill_in_a_patrol,
-    let_leases_run_out,
     settle,
     told,
     wait_for_a_patrol,
@@ -55,7 +54,6 @@ def share(url: str, count: int, kills: int) -> None:
             place = kill_in_a_patrol(victim, url)
             _, log = written.result(PATIENCE)
             assert told(log)[place, "patrol"] == 0
-            let_leases_run_out(url, victim.pid)
         wait_until(lambda: is_all_done(url, count), "all the work to be done", process=survivor)
         survivor.send_signal(signal.SIGTERM)
         out, log = survived.result(PATIENCE)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -13,6 +11,7 @@ from typing import Any
 from everloom.clock import Clock, ManualClock
 from everloom.errors import Rejected
 from everloom.kernel.spending import Ledger
+from everloom.kernel.work.holder import this_holder
 from everloom.kernel.work.lease import Leases
 from everloom.loom import Loom, open_loom
 from everloom.mind.conversation.array import Exchange
@@ -33,7 +32,7 @@ NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
 MODEL = "claude-sonnet-5-5"
 # A failure is a failure at once: how often a wire tries again is tested with the wires.
 ONCE = RetryPolicy(attempts=1, connect=PATIENCE, timeout=PATIENCE, deadline=PATIENCE)
-HOLDER = f"{socket.gethostname()}:{os.getpid()}:test"
+HOLDER = this_holder()
 
 
 @dataclass

@@ -210,7 +210,7 @@ def test_a_model_that_thinks_longer_than_a_lease_lasts_keeps_it(
         if part(question, "name") == "James":
             for _ in range(4):
                 clock.advance(timedelta(minutes=1))
-                wait_until(lambda: lease_left(place, clock) > timedelta(seconds=90), "the lease to be extended")
+                wait_until(lambda: lease_left(place, clock) > lease.LEASE / 2, "the lease to be extended")
             seen.append(run(place, Sage())[0].state)
 
     outcome, _ = run(place, Sage(meanwhile=meanwhile))

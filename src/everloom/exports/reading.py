@@ -223,9 +223,10 @@ class Arrival:
         info, lease = self._travel.arrive(replace(entry.info, name=entry.name), self._journey)
         self._check_room(info)
         try:
-            rows = self._fill(info, lease, told)
-            files = self._place_files(info, told)
-            check(info)
+            with lease.kept_alive():
+                rows = self._fill(info, lease, told)
+                files = self._place_files(info, told)
+                check(info)
             self._travel.show(info, lease, self._last_id)
         except BaseException:
             # Also when somebody interrupts it. If the store does not answer, the next import clears what is left.

@@ -7,7 +7,7 @@ travels: whoever moves a workspace fills it and empties it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 from uuid import uuid4
 
@@ -23,6 +23,8 @@ from everloom.store.transfer import erase
 FILLING = "fill"
 # Ids stay far below this, so that documents of two workspaces never have the same number in SQLite's word index.
 _SPAN = 1 << 40
+# A table that refers to itself is filled in one transaction, and while that lasts nothing can be extended.
+_LASTING = timedelta(minutes=2)
 # No name contains it, so that nobody can ask for a workspace that is arriving.
 _HIDDEN = "\x01"
 
@@ -83,7 +85,7 @@ class Travel:
                 journey=journey,
                 word_base=last + _SPAN,
             )
-        lease = self._leases.take(fresh, FILLING)
+        lease = self._leases.take(fresh, FILLING, lasting=_LASTING)
         if lease is None:
             raise Conflict("another process took the workspace that was just made", hint="try again")
         return WorkspaceInfo(fresh, wanted, info.description, info.time_zone, info.created_at), lease
@@ -113,7 +115,7 @@ class Travel:
         """List the workspaces that were arriving when the process that filled them died."""
         arriving = [each.info for each in self.travellers() if each.state == "arriving"]
         # Whoever can take the right to fill one finds that nobody does.
-        return [info for info in arriving if self._leases.take(info.id, FILLING) is not None]
+        return [info for info in arriving if self._leases.take(info.id, FILLING, lasting=_LASTING) is not None]
 
     def leave(self, info: WorkspaceInfo, destination: str) -> str:
         """Close a workspace for writing, because it goes elsewhere; returns the journey, or that of an earlier try."""

@@ -244,8 +244,7 @@ class Reindexing:
         for each in graphs.list():
             if not lease.has_time():
                 break
-            with lease.kept_alive():
-                done = graphs.open(each.name).reindex()
+            done = graphs.open(each.name).reindex()
             found[each.name] = {"memories": done.memories, "edges": done.edges, "repaired": len(done.repaired)}
             progress(done.memories)
         return Report(len(found), {"graphs": found})

@@ -89,14 +89,13 @@ class Patrol:
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
         """Begin a patrol or continue an open one, step by step, until it is finished or time is up."""
-        with lease.kept_alive():
-            run, left = _begin(self._being(workspace), lease)
-            for ran, name in enumerate(left):
-                # At least one step in each run, or a patrol that never gets enough time would never end.
-                if ran and not lease.has_time():
-                    return Report(ran, {"patrol": run.id, "is_through": False})
-                _run_step(run, name)
-                progress(1)
+        run, left = _begin(self._being(workspace), lease)
+        for ran, name in enumerate(left):
+            # At least one step in each run, or a patrol that never gets enough time would never end.
+            if ran and not lease.has_time():
+                return Report(ran, {"patrol": run.id, "is_through": False})
+            _run_step(run, name)
+            progress(1)
         return Report(len(left), {"patrol": run.id, "is_through": True})
 
 

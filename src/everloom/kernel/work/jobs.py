@@ -20,7 +20,8 @@ from everloom.clock import Clock, from_micros, to_micros
 from everloom.errors import Conflict, EverloomError, Forbidden, NotFound, Rejected, StoreBusy
 from everloom.kernel.journal import append_event
 from everloom.kernel.operation import Operation, Transaction
-from everloom.kernel.work.lease import LEASE, is_gone
+from everloom.kernel.work.holder import is_gone
+from everloom.kernel.work.lease import BEATS, LEASE
 from everloom.secrets import logger_of, masked
 from everloom.store import Row, Store
 from everloom.store.contract import FOREVER
@@ -36,7 +37,7 @@ RESULT = "result"
 # How often progress is written; a client that follows looks about as often.
 _BEAT_SECONDS = 0.5
 # A job whose work reports nothing for long, because a model thinks, is held by this.
-_HOLD_SECONDS = LEASE.total_seconds() / 4
+_HOLD_SECONDS = LEASE.total_seconds() / BEATS
 # How long closing waits for jobs to stop; a step that takes longer is done again by whoever comes next.
 _CLOSE_SECONDS = 8.0
 _TRIES = 5

@@ -1,30 +1,32 @@
 """Leases: the temporary right of one holder to do one kind of work in one workspace.
 
-A fencing token protects against former holders: a write under a lost lease is rolled back. Refuses to know what the
-work is.
+A holder shows by a beat every few seconds that it lives; one that died is seen at once on its own machine, and after a
+few beats from another. A fencing token protects against former holders: a write under a lost lease is rolled back.
+Refuses to know what the work is.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from threading import Event, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from everloom.clock import Clock, to_micros
 from everloom.errors import Conflict, StoreError
+from everloom.kernel.work.holder import is_gone
 from everloom.secrets import logger_of, masked
-from everloom.store import Store, Unit
+from everloom.store import Row, Store, Unit
 
 log = logger_of(__name__)
 
 # Long enough for a busy machine to renew in time, short enough that another machine soon takes over from a dead one.
-LEASE = timedelta(minutes=2)
+LEASE = timedelta(seconds=20)
+# Four beats may fail, because the store is busy or the machine is, before a lease runs out.
+BEATS = 5
 # How often a waiting process checks whether a lease is free.
 _GLANCE_SECONDS = 0.1
 
@@ -91,8 +93,7 @@ class Lease:
         ended = Event()
 
         def keep() -> None:
-            # Three attempts before the lease runs out, so that a store which is busy once does not cost it.
-            while not ended.wait(self._lasting.total_seconds() / 4):
+            while not ended.wait(self._lasting.total_seconds() / BEATS):
                 try:
                     self.extend()
                 except (Conflict, StoreError):
@@ -108,12 +109,13 @@ class Lease:
 
 
 class Leases:
-    """Takes leases for one holder, `host:process:…`."""
+    """Takes leases for one holder."""
 
     def __init__(self, store: Store, clock: Clock, holder: str) -> None:
         self.store = store
         self.clock = clock
         self.holder = holder
+        self._watched: dict[tuple[int, str], _Sight] = {}
 
     def take(self, workspace: int, task: str, *, lasting: timedelta = LEASE, wait: float = 0.0) -> Lease | None:
         """Take a lease, waiting up to `wait` seconds; None if another holder has it or the task is pausing."""
@@ -150,7 +152,7 @@ class Leases:
         with self.store.read(workspace) as unit:
             row = unit.one("kernel.lease_get", task=task)
         held = row if row is not None and row["held_until"] > times["now"] else None
-        if held is not None and not is_gone(held["holder"]):
+        if held is not None and not is_gone(held["holder"]) and not self._is_silent((workspace, task), held, lasting):
             return None
         with self.store.write(workspace) as unit:
             if held is not None:
@@ -159,23 +161,22 @@ class Leases:
             row = unit.one("kernel.lease_take", task=task, holder=self.holder, **times)
         return None if row is None else int(row["token"])
 
+    def _is_silent(self, which: tuple[int, str], held: Row, lasting: timedelta) -> bool:
+        """Return whether this process has watched a lease for its whole duration without seeing it extended.
 
-def is_gone(holder: str | None) -> bool:
-    """Return whether a holder, `host:process:…`, is known to have died on this machine; if in doubt, it is alive.
+        The time of a lease is written by one machine and read by another. If their clocks differ, or one was set back,
+        a lease whose holder died would last for as long as they are apart.
+        """
+        mark, now = (int(held["token"]), int(held["held_until"])), time.monotonic()
+        seen = self._watched.get(which)
+        if seen is None or seen.mark != mark:
+            self._watched[which] = _Sight(mark, now)
+            return False
+        return now - seen.since > lasting.total_seconds()
 
-    A wrong guess only wastes work: the token keeps the old holder from writing.
-    """
-    host, _, rest = (holder or "").partition(":")
-    number = rest.partition(":")[0]
-    # On Windows, signal 0 is CTRL_C_EVENT and would interrupt the process; anywhere, the numbers 0 and below address
-    # whole groups of processes.
-    if os.name != "posix" or host != socket.gethostname() or not number.isdecimal() or int(number) <= 0:
-        return False
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        # It exists, but belongs to another user.
-        return False
-    return False
+
+class _Sight(NamedTuple):
+    """What was seen of a lease, and since when it is the same."""
+
+    mark: tuple[int, int]
+    since: float

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from everloom.clock import Clock, from_micros, to_micros
 from everloom.errors import EverloomError
+from everloom.kernel.work.holder import is_gone
 from everloom.kernel.work.lease import Lease, Leases, never
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.secrets import logger_of, masked
@@ -155,7 +156,9 @@ class Work:
         if lease is None:
             return Outcome(workspace.name, task.name, self._why_not(workspace, task))
         try:
-            report = task.run(workspace, lease.until(*bounds), progress)
+            # Also a single item of it may take longer than a lease lasts.
+            with lease.kept_alive():
+                report = task.run(workspace, lease.until(*bounds), progress)
         except Exception as error:
             # Whatever goes wrong in one task must not stop the others. Our own errors explain themselves; only a defect
             # needs its traceback.
@@ -173,7 +176,7 @@ class Work:
         with self._store.read(workspace.id) as unit:
             row = unit.one("kernel.lease_get", task=task.name)
         now = to_micros(self._clock.now())
-        return "resting" if row is not None and row["not_before"] > now and row["held_until"] <= now else "busy"
+        return "resting" if row is not None and row["not_before"] > now and not _is_held(row, now) else "busy"
 
     def _failed(self, workspace: WorkspaceInfo, task: Task, lease: Lease, error: str) -> None:
         now = self._clock.now()
@@ -221,6 +224,11 @@ def pause_after(failures: int) -> timedelta:
     return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
 
 
+def _is_held(row: Row, now: int) -> bool:
+    """Return whether somebody has a lease, as far as can be seen from here."""
+    return bool(row["held_until"] > now and not is_gone(row["holder"]))
+
+
 def _moment(micros: int, now: int) -> datetime | None:
     """Read a time that is still to come."""
     return from_micros(micros) if micros > now else None
@@ -230,7 +238,7 @@ def _job_from(workspace: str, task: Task, due: int, row: Row | None, now: int) -
     """Combine a task with its lease row."""
     if row is None:
         return Job(workspace, task.name, due, None, None, 0, None, None, None, {})
-    is_held = row["held_until"] > now
+    is_held = _is_held(row, now)
     return Job(
         workspace,
         task.name,

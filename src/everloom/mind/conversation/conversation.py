@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from everloom.clock import to_micros
@@ -40,7 +40,6 @@ log = logger_of(__name__)
 
 # Only the holder of this lease may speak. It is extended during a turn, and a process that lost it cannot write.
 TURN = "turn"
-TURN_LEASE = timedelta(minutes=1)
 # How many seconds to wait for another process to end its turn.
 _PATIENCE = 600.0
 _SHORT_PATIENCE = 5.0
@@ -193,7 +192,7 @@ class Conversation(Stream):
     def _turn(self, wait: float = 0.0) -> Iterator[Operation | None]:
         """Hold the turn lease for a block; None if another process has it. All writes are fenced by it."""
         leases, workspace = self._setup.leases, self._op.workspace.id
-        with leases.held(workspace, TURN, lasting=TURN_LEASE, wait=wait) as lease:
+        with leases.held(workspace, TURN, wait=wait) as lease:
             yield None if lease is None else self._op.under(lease)
 
     @contextmanager

@@ -297,8 +297,7 @@ class _ConsolidationPass:
         cited: dict[int, None] = {}
         dismissed: dict[int, None] = {}
         for page in material.pages_of(found, self._op.zone, self._estimate):
-            with self._lease.kept_alive():
-                said = self._thinker.answer(material.question_of(found, page, draft), TextVerdict)
+            said = self._thinker.answer(material.question_of(found, page, draft), TextVerdict)
             is_same = draft is not None and (said.content, said.summary) == (draft.content, draft.summary)
             if said.is_written and not is_same:
                 draft, changed = said, True
@@ -315,8 +314,7 @@ class _ConsolidationPass:
         """Write the note on a session, unless the session went on in the meantime."""
         draft: Draft | None = found.existing
         for page in material.pages_of(found, self._op.zone, self._estimate):
-            with self._lease.kept_alive():
-                draft = self._thinker.answer(material.question_of(found, page, draft), SessionNote)
+            draft = self._thinker.answer(material.question_of(found, page, draft), SessionNote)
         if draft is None:
             raise Rejected("there is nothing to read")
         (label,) = found.step.names
