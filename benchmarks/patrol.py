@@ -96,7 +96,7 @@ def one_patrol(url: str, count: int) -> None:
         for _ in range(3):
             place.episodic.update_notes(scenes=scenes_of(0, 50, 1, random.Random(2)))
             began = time.perf_counter()
-            answer = place.episodic.trigger_patrol()
+            answer = place.episodic.trigger_patrol(wait=True)
             took = time.perf_counter() - began
             assert answer.report is not None, answer
             for step in answer.report.steps:

@@ -156,7 +156,7 @@ def tell_scenes(place: Workspace, turn: int) -> None:
 
 def patrol(place: Workspace, _: int) -> None:
     """Turn notes into scenes, and age the others."""
-    answer = place.episodic.trigger_patrol()
+    answer = place.episodic.trigger_patrol(wait=True)
     assert answer.status == "done", answer
 
 

@@ -181,6 +181,10 @@ class Loom:
         if self._backfill.waits(workspace):
             self.work.run_due([workspace], seconds=seconds, tasks=[self._backfill.name])
 
+    def resume_patrol(self, workspace: WorkspaceInfo) -> int | None:
+        """Go on with the patrol of a workspace that an earlier process left, in the background; returns its job."""
+        return Workspace(self, workspace).episodic.resume_patrol()
+
     def embed_quietly(self, workspace: WorkspaceInfo, progress: Callable[[int], None]) -> None:
         """Embed everything that waits in a workspace, without recording a run, unless another process does it."""
         lease = Leases(self.store, self.clock, self.holder).take(workspace.id, self._backfill.name)

@@ -125,7 +125,7 @@ class EpisodicSettings(Section):
     patrol_hours: float = Field(default=24.0, ge=0, description="hours between scheduled patrols; 0 for none")
     patrol: Literal["here", "worker"] = Field(
         default="here",
-        description="where a patrol that starts by itself runs: in the process that writes, or in the worker",
+        description="who runs a patrol that starts by itself: the process that writes, in the background, or a worker",
     )
     recall_threshold: float | None = Field(
         default=None, ge=-1, le=1, description="cosine; if empty, the value that `everloom calibrate` found"

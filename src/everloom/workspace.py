@@ -100,8 +100,9 @@ class Workspace:
     def episodic(self) -> Episodic:
         """Reach what happened: scenes, clusters, notes, diary."""
         from everloom.episodic import Episodic  # noqa: PLC0415
+        from everloom.wiring.jobs import Jobs  # noqa: PLC0415
 
-        return Episodic(self.loom.being(self), self.loom.work)
+        return Episodic(self.loom.being(self), self.loom.work, Jobs(self))
 
     @property
     def graphs(self) -> Graphs:

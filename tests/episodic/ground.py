@@ -69,7 +69,7 @@ def tell(being: Episodic, *scenes: dict[str, Any] | str) -> tuple[int, ...]:
 def patrol(being: Episodic, times: int = 1) -> None:
     """Run patrols to their end."""
     for _ in range(times):
-        done = being.trigger_patrol()
+        done = being.trigger_patrol(wait=True)
         assert done.status == "done", done
 
 

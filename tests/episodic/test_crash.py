@@ -42,7 +42,7 @@ from tests.store.nursery import killing_at
 with open_being(sys.argv[1], ManualClock(datetime.fromisoformat(sys.argv[2]))) as loom:
     being = loom.workspace("james").episodic
     with killing_at(int(sys.argv[3])):
-        being.trigger_patrol()
+        being.trigger_patrol(wait=True)
 """
 
 
@@ -69,7 +69,7 @@ def prepare(loom: Loom) -> None:
     being = loom.workspace("james").episodic
     remember(being, scene("A forgotten lamp", importance=0.06), *(scene(each, importance=0.06) for each in SAILING))
     for _ in range(8):
-        being.trigger_patrol()
+        being.trigger_patrol(wait=True)
     being.search_memory("forgotten lamp", mode="and")
     remember(being, scene("A match was lit", importance=0.052), *SAILING)
     tell(being, *BILLING, *(f"{each} again" for each in BILLING))
@@ -81,15 +81,15 @@ def resume(loom: Loom, clock: ManualClock, allowed: int) -> bool:
     being = loom.workspace("james").episodic
     try:
         with killed_after(allowed):
-            being.trigger_patrol()
+            being.trigger_patrol(wait=True)
     except Killed:
         clock.advance(LEASE + timedelta(seconds=1))
         if being.patrol_report()[0].number == PATROLS:
             # It was through, only nobody heard of it.
             if being.patrol_report()[0].ended_at is None:
-                assert being.trigger_patrol().status == "done"
+                assert being.trigger_patrol(wait=True).status == "done"
         else:
-            assert being.trigger_patrol().status == "done"
+            assert being.trigger_patrol(wait=True).status == "done"
         return True
     return False
 
@@ -101,7 +101,7 @@ def kill_everywhere(folder: Path, clock: ManualClock, stride: int) -> int:
         prepare(loom)
     shutil.copy(first, folder / "whole.db")
     with open_being(f"sqlite://{folder / 'whole.db'}", clock) as loom:
-        assert loom.workspace("james").episodic.trigger_patrol().status == "done"
+        assert loom.workspace("james").episodic.trigger_patrol(wait=True).status == "done"
     expected = outcome(f"sqlite://{folder / 'whole.db'}")
     for allowed in count(0, stride):
         url = f"sqlite://{shutil.copy(first, folder / 'killed.db')}"
@@ -137,7 +137,7 @@ def test_a_patrol_killed_between_any_two_statements_and_run_again_ends_in_the_sa
 def test_a_patrol_killed_again_and_again_ends_in_the_same_state(lend_store_url: Any, clock: ManualClock) -> None:
     with lend_store_url() as url, open_being(url, clock) as loom:
         prepare(loom)
-        assert loom.workspace("james").episodic.trigger_patrol().status == "done"
+        assert loom.workspace("james").episodic.trigger_patrol(wait=True).status == "done"
         expected = outcome(url)
     with lend_store_url() as url, open_being(url, clock) as loom:
         prepare(loom)
@@ -147,7 +147,7 @@ def test_a_patrol_killed_again_and_again_ends_in_the_same_state(lend_store_url: 
             if being.patrol_report()[0].number == PATROLS and being.patrol_report()[0].ended_at is not None:
                 break
             with suppress(Killed), killed_after(allowed):
-                being.trigger_patrol()
+                being.trigger_patrol(wait=True)
             kills += 1
             clock.advance(LEASE + timedelta(seconds=1))
         assert kills > 3
@@ -178,9 +178,9 @@ def test_a_patrol_killed_after_each_step_goes_on_with_the_next(
         for name in STEPS:
             killing(name)
             with pytest.raises(Killed):
-                being.trigger_patrol()
+                being.trigger_patrol(wait=True)
             clock.advance(LEASE + timedelta(seconds=1))
-        assert being.trigger_patrol().status == "done"
+        assert being.trigger_patrol(wait=True).status == "done"
         assert {row["session_count"] for row in life_of(store_url).values()} == {1}
         assert len(life_of(store_url)) == len(SAILING) + len(BILLING)
 
@@ -195,7 +195,7 @@ def test_two_processes_killed_in_mid_patrol_leave_one_correct_result(store_url: 
         clock.advance(LEASE + timedelta(seconds=1))
     with open_being(store_url, clock) as loom:
         being = loom.workspace("james").episodic
-        assert being.trigger_patrol().status == "done"
+        assert being.trigger_patrol(wait=True).status == "done"
         lives = life_of(store_url)
         assert len(lives) == len(SAILING) + 2 * len(BILLING)
         assert {row["session_count"] for row in lives.values()} == {1}

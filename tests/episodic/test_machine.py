@@ -112,7 +112,7 @@ class Being(RuleBasedStateMachine):
 
     @rule()
     def patrol(self) -> None:
-        assert self.being.trigger_patrol().status == "done"
+        assert self.being.trigger_patrol(wait=True).status == "done"
         self.patrolled()
 
     @rule(kills=st.lists(st.integers(0, 90), min_size=1, max_size=4), tells=st.booleans(), restarts=st.booleans())
@@ -120,7 +120,7 @@ class Being(RuleBasedStateMachine):
         for allowed in kills:
             try:
                 with killed_after(allowed):
-                    self.being.trigger_patrol()
+                    self.being.trigger_patrol(wait=True)
             except Killed:
                 self.clock.advance(LEASE + timedelta(seconds=1))
                 if self.is_through():
@@ -134,7 +134,7 @@ class Being(RuleBasedStateMachine):
             else:
                 self.patrolled()
                 return
-        assert self.being.trigger_patrol().status == "done"
+        assert self.being.trigger_patrol(wait=True).status == "done"
         self.patrolled()
 
     def is_through(self) -> bool:

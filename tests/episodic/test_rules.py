@@ -189,10 +189,10 @@ def test_two_patrols_cannot_overlap(store_url: str, clock: ManualClock, monkeypa
         one, two = (loom.workspace("james").episodic for loom in (first, second))
         tell(one, *SAILING)
         answers: list[str] = []
-        runner = threading.Thread(target=lambda: answers.append(one.trigger_patrol().status))
+        runner = threading.Thread(target=lambda: answers.append(one.trigger_patrol(wait=True).status))
         runner.start()
         assert inside.wait(PATIENCE), "the patrol never began"
-        assert two.trigger_patrol().status == "already_running"
+        assert two.trigger_patrol(wait=True).status == "already_running"
         late = tell(two, "A late scene")
         leave.set()
         runner.join()
@@ -509,7 +509,10 @@ def test_a_patrol_begins_by_itself_when_enough_scenes_wait(store_url: str, clock
         being = loom.workspace("james").episodic
         assert being.update_notes(scenes=[scene("one"), scene("two")]).patrol is None
         kept = being.update_notes(scenes=[scene("three")])
-        assert (kept.patrol, kept.pending_scenes) == ("done", 0)
+        assert kept.patrol == "started"
+        assert kept.job is not None
+        assert loom.workspace("james").background.wait(kept.job, seconds=PATIENCE).state == "done"
+        assert being.census()["pending"] == 0
         assert being.patrol_report()[0].reason == "pending"
 
 
@@ -557,7 +560,7 @@ def test_a_patrol_without_a_model_logs_the_line_of_the_contract_once(
 @pytest.mark.promise("episodic.13")
 def test_a_patrol_reports_every_step_with_counts_times_and_what_it_skipped(being: Episodic) -> None:
     tell(being, *SAILING)
-    answer = being.trigger_patrol()
+    answer = being.trigger_patrol(wait=True)
     assert (answer.status, answer.scenes_created) == ("done", len(SAILING))
     (report,) = being.patrol_report()
     assert report == answer.report

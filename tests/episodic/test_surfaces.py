@@ -64,7 +64,11 @@ def test_ten_scenes_are_written_patrolled_recalled_and_reported(run: Run, tmp_pa
     assert "1 scenes could not be read" in run("episodic", "update-notes", *words, code=1)["message"]
     more = [word for each in BILLING[:5] for word in ("--scene", json.dumps(scene(each)))]
     kept = run("episodic", "update-notes", *more)
-    assert (kept["patrol"], kept["pending_scenes"]) == ("done", 0)
+    # The command has ended; a process of its own patrols.
+    assert kept["patrol"] == "started"
+    done = run("jobs", "show", kept["job"], "--wait")
+    assert (done["work"], done["state"]) == ("patrol", "done")
+    assert "taken_in" in run("jobs", "show", kept["job"], text=True)
     said = run("episodic", "recall", "Who", "repaired", "the", "mast?", text=True)
     assert "<memory-recall>" in said
     assert "James repaired the mast" in said
@@ -159,7 +163,7 @@ def test_a_being_lives_through_its_tools(tmp_path: Path) -> None:
             async with Client(server) as client:
                 kept = await call(client, "update_notes", scenes=[scene(each) for each in SAILING], notes=["Buy rope"])
                 assert len(kept["scene_ids"]) == len(SAILING)
-                done = await call(client, "trigger_patrol")
+                done = await call(client, "trigger_patrol", wait=True)
                 assert done["status"] == "done"
                 found = await call(client, "recall", user_message="Who repaired the mast?")
                 assert found["text"].startswith("<memory-recall>")

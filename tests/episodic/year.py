@@ -63,7 +63,7 @@ def live(url: str, *, scenes: int = 2_000, days: int = 365, seed: int = 11) -> l
         for day in range(days):
             being.update_notes(scenes=scenes_of(day, scenes, days, chance))
             recall_something(being, chance)
-            assert being.trigger_patrol().status == "done"
+            assert being.trigger_patrol(wait=True).status == "done"
             counts = being.census()
             states = (counts[name] for name in ("active", "dying", "faded", "absorbed", "clusters"))
             curve.append(Day(day + 1, *states))

@@ -190,7 +190,7 @@ def tell(loom: Loom, turn: int) -> tuple[Workspace, list[Told]]:
     # An understanding covers what was known when it was made: told first, it covers none of the facts.
     for fact in sorted(told, key=lambda each: each.kind != "understanding"):
         KINDS[fact.kind](place, fact)
-    place.episodic.trigger_patrol()
+    place.episodic.trigger_patrol(wait=True)
     return place, told
 
 

@@ -49,7 +49,7 @@ def synthesis(place: Workspace, word: str) -> int:
 
 def told(place: Workspace, word: str) -> int:
     (item,) = place.episodic.update_notes(scenes=[{"action": f"James met {word}", "when": ["2026-11-14"]}]).scene_ids
-    place.episodic.trigger_patrol()
+    place.episodic.trigger_patrol(wait=True)
     return item
 
 

@@ -148,7 +148,7 @@ def crowded(loom: Loom) -> Workspace:
         for each in range(12)
     ]
     episodic.update_notes(scenes=scenes)
-    episodic.trigger_patrol()
+    episodic.trigger_patrol(wait=True)
     for number in range(8):
         episodic.update_memory("knowledge", "append", f"{number} {LONG}", key=f"key {number}")
         graph.store(

@@ -129,7 +129,7 @@ def test_equal_requests_at_the_same_moment_are_one(loom: Loom) -> None:
     def each(number: int) -> tuple[Any, ...]:
         mine = loom.workspace("maya", session=f"session {number}")
         kept = mine.graph.append(item, content="Fast.", idempotency_key="graph")
-        patrolled = mine.episodic.trigger_patrol(idempotency_key="patrol")
+        patrolled = mine.episodic.trigger_patrol(wait=True, idempotency_key="patrol")
         return kept, patrolled, mine.mind.append_note("Fast.", "boat.md", idempotency_key="note")
 
     with ThreadPoolExecutor(4) as pool:
@@ -160,7 +160,7 @@ def test_a_key_that_was_used_for_something_else_is_refused_and_nothing_is_writte
         lambda: mind.update_status({"mood": "blue"}, idempotency_key="k"),
         lambda: mind.schedule_message("Hello.", "09:30", idempotency_key="k"),
         lambda: place.episodic.update_relation("Audrey", idempotency_key="k"),
-        lambda: place.episodic.trigger_patrol(idempotency_key="k"),
+        lambda: place.episodic.trigger_patrol(wait=True, idempotency_key="k"),
         lambda: place.pin(1, idempotency_key="k"),
     ):
         with pytest.raises(Conflict, match="used for a different request"):

@@ -80,7 +80,7 @@ def test_scenes_memories_notes_and_messages_keep_their_origin(free: Workspace) -
         scenes=[{"action": "James capsized", "actors": ["James"]}], notes=["buy rope"], origin="web:news"
     )
     assert free.show(noted.note_ids[0]).origin == "web:news"
-    episodic.trigger_patrol()
+    episodic.trigger_patrol(wait=True)
     (scene,) = [hit for hit in free.search("who capsized?") if hit.kind == "scene"]
     assert scene.origin == "web:news"
     stored = graph.store(type="fix", title="Pump", content="Turn it off.", origin="tool:lint")
@@ -136,7 +136,7 @@ def test_a_synthesis_is_worth_no_more_than_its_least_trusted_source(free: Worksp
 def test_merged_scenes_and_facts_are_worth_their_sources(free: Workspace) -> None:
     free.episodic.update_notes(scenes=[{"action": "James sailed to Brest", "actors": ["James"]}])
     free.episodic.update_notes(scenes=[{"action": "James sailed to Ushant", "actors": ["James"]}], origin="import:log")
-    free.episodic.trigger_patrol()
+    free.episodic.trigger_patrol(wait=True)
     nodes = [hit.id for hit in free.search("who sailed?") if hit.kind == "scene"]
     assert len(nodes) == 2
     merged = free.episodic.merge_nodes(nodes, "James sailed the coast")

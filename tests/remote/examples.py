@@ -90,7 +90,7 @@ SEMANTIC: dict[str, Example] = {
 
 EPISODIC: dict[str, Example] = {
     "update_notes": lambda w, _: w.episodic.update_notes(scenes=SCENES, notes=["Buy paint."]),
-    "trigger_patrol": lambda w, _: w.episodic.trigger_patrol(),
+    "trigger_patrol": lambda w, _: w.episodic.trigger_patrol(wait=True),
     "search_memory": lambda w, _: w.episodic.search_memory("boat"),
     "recall": lambda w, _: w.episodic.recall("boat"),
     "recall_memory": lambda w, _: w.episodic.recall_memory(),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from everloom.episodic.calibration import Calibrated, CalibrationText
     from everloom.episodic.entries import MemoryEntry, MemoryUpdated, NotesUpdated
     from everloom.episodic.patrol import Patrolled, PatrolReport
+    from everloom.episodic.patrol.starting import PatrolJobs
     from everloom.episodic.recall import ClusterMemory, ContextBlocks, FoundScenes, Recall, SaidMessage
     from everloom.episodic.scenes import ClusterMap, EmotionHistory, MergedNodes, Node, SceneList
     from everloom.episodic.story import Story
@@ -79,10 +80,11 @@ def _tool(title: str, effect: Effect, models: str, *, agent: bool = False) -> Ca
 class Episodic:
     """What happened to a Being, and how it felt."""
 
-    def __init__(self, being: Being, work: Work) -> None:
+    def __init__(self, being: Being, work: Work, jobs: PatrolJobs) -> None:
         self.op = being.op
         self._being = being
         self._work = work
+        self._jobs = jobs
 
     @_tool(
         "Get context",
@@ -177,7 +179,8 @@ class Episodic:
         "Update notes",
         ADDS,
         """Record what happened (scenes) and what to do (notes). Reports which scenes could not be read and why:
-        correct those with update_memory. A patrol turns scenes into memories; ten waiting scenes start one.""",
+        correct those with update_memory. A patrol turns scenes into memories; ten waiting scenes start one in the
+        background.""",
         agent=True,
     )
     def update_notes(  # noqa: PLR0913  the contract's parameters
@@ -199,13 +202,13 @@ class Episodic:
         origin: Annotated[str | None, Says("tool, import, web:SITE")] = None,
         idempotency_key: Key = None,
     ) -> NotesUpdated:
-        """Record scenes and notes; ten waiting scenes start a patrol."""
+        """Record scenes and notes; ten waiting scenes start a patrol in the background."""
         from everloom.episodic.entries import NotesRequest, update_notes
-        from everloom.episodic.patrol import patrol_if_many_wait
+        from everloom.episodic.patrol import patrol_if_due
 
         being = self._being.told_by(origin)
         request = NotesRequest(action, scenes, notes, scene_ids, note_type_updates, read_ids, unread_ids)
-        return patrol_if_many_wait(self._being, self._work, update_notes(being, request, idempotency_key))
+        return patrol_if_due(self._being, self._work, self._jobs, update_notes(being, request, idempotency_key))
 
     @_tool(
         "Update memory",
@@ -295,14 +298,19 @@ class Episodic:
         "Trigger a patrol",
         ADDS,
         """Take in the waiting scenes now, age all others, merge, split and reflect; or continue an interrupted
-        patrol. start_job patrol does it in the background.""",
+        patrol. Answers at once with a job, for job_status; with wait, when it is done.""",
     )
-    def trigger_patrol(self, *, idempotency_key: Key = None) -> Patrolled:
-        """Run a patrol now, or continue one that was interrupted."""
-        from everloom.episodic.patrol import Patrolled
+    def trigger_patrol(
+        self, *, wait: Annotated[bool, helps("answer when it is done")] = False, idempotency_key: Key = None
+    ) -> Patrolled:
+        """Start a patrol in the background, or continue one that was interrupted."""
+        from everloom.episodic.patrol import Patrolled, start_patrol
         from everloom.kernel.once import Once
 
-        return Once("trigger_patrol", idempotency_key).do(self.op, Patrolled, self.run_patrol)
+        def start() -> Patrolled:
+            return start_patrol(self._being, self._work, self._jobs)
+
+        return Once("trigger_patrol", idempotency_key).do(self.op, Patrolled, self.run_patrol if wait else start)
 
     @_tool("Patrol report", READS, "The latest patrols, step by step: counts, milliseconds, what was skipped and why.")
     def patrol_report(
@@ -390,10 +398,22 @@ class Episodic:
         return census(self._being)
 
     def run_patrol(self, progress: Callable[[int], None] = lambda _: None) -> Patrolled:
-        """Run a patrol now, and report each step to `progress`."""
+        """Run a patrol now and wait for it, and report each step to `progress`."""
         from everloom.episodic.patrol import run_patrol
 
-        return run_patrol(self._being, self._work, is_asked=True, progress=progress)
+        return run_patrol(self._being, self._work, progress)
+
+    def find_patrol(self) -> Patrolled | None:
+        """Find the patrol that is running, in whichever process."""
+        from everloom.episodic.patrol import find_patrol
+
+        return find_patrol(self._being, self._work, self._jobs)
+
+    def resume_patrol(self) -> int | None:
+        """Continue a patrol that was interrupted, in the background; returns the id of the job, if there is one."""
+        from everloom.episodic.patrol import resume_patrol
+
+        return resume_patrol(self._being, self._work, self._jobs)
 
     def receive(self, sender: str, text: str, key: str) -> None:
         """Store a message that another Being sent; the same key is stored once."""

@@ -95,10 +95,10 @@ def _patrol(place: Workspace, clock: ManualClock, number: int) -> None:
     """Run the patrol of this number, or continue it."""
     if _last_patrol(place) >= number:
         return
-    done = place.episodic.trigger_patrol()
+    done = place.episodic.trigger_patrol(wait=True)
     if done.status == "already_running":
         # By a run of this story that was interrupted: its lease ends within the hour, which takes no time here.
         clock.advance(_LEASE)
-        done = place.episodic.trigger_patrol()
+        done = place.episodic.trigger_patrol(wait=True)
     if done.refusal is not None:
         raise done.refusal

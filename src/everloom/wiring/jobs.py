@@ -118,6 +118,29 @@ class Jobs:
         )
         return found
 
+    def begin(self, work: str, *, is_asked: bool) -> int:
+        """Start a task as a job, or join the job that does it; what becomes due meanwhile is done, too.
+
+        Unless somebody asks for it, a task that rests after a failure goes on resting.
+        """
+        from everloom.kernel.work.jobs import JobPlan  # noqa: PLC0415  listing verbs loads no store
+
+        (task,) = self._chosen(work)
+
+        def act(run: JobRun) -> None:
+            self._run(run, [task], _DAY, is_asked=is_asked)
+            done = 0
+            while not run.stop.is_set() and run.done > done and task.due(self._workspace.info):
+                done = run.done
+                self._run(run, [task], _DAY, is_asked=False)
+
+        return int(self._workspace.loom.running.start(self.op, JobPlan(work, self._due(work, [task]), act)).id)
+
+    def running(self, work: str) -> int | None:
+        """Return the id of the job that does this work now, in whichever process."""
+        found: JobStatus | None = self._workspace.loom.running.find(self._workspace.info.id, work)
+        return None if found is None else found.id
+
     @verb("Start a calibration", _MEASURES, cli=False)
     def calibrate(self, texts: _Texts = None, *, keep: _Kept = True, idempotency_key: Key = None) -> JobStatus:
         """Start measuring the embedder on real texts: its thresholds, and how near unrelated texts lie."""
@@ -180,7 +203,9 @@ class Jobs:
 
             # While a conversation goes on, the task itself counts nothing.
             return count_steps(self.op)
-        return sum(task.due(self._workspace.info) for task in tasks)
+        if work == _SLEEP:
+            return sum(task.due(self._workspace.info) for task in tasks)
+        return sum(_count_ahead(task, self._workspace.info) for task in tasks)
 
     def _chosen(self, work: str, **bounds: Any) -> Iterator[Task]:
         """List the tasks that a work consists of."""
@@ -248,6 +273,12 @@ class Reindexing:
             found[each.name] = {"memories": done.memories, "edges": done.edges, "repaired": len(done.repaired)}
             progress(done.memories)
         return Report(len(found), {"graphs": found})
+
+
+def _count_ahead(task: Task, place: WorkspaceInfo) -> int:
+    """Count what a task that is asked for will report as done; the steps of a patrol are not what is due to it."""
+    count: Callable[[WorkspaceInfo], int] = getattr(task, "count_steps", task.due)
+    return count(place)
 
 
 def _step_of(run: JobRun, task: Task) -> Callable[[int], None]:

@@ -70,7 +70,7 @@ class Island:
         memory = self.post("/graph/store", type="general", title=name, content=fact, connect=False)["id"]
         self.post("/graph/relate", from_id=memory, to_id=self.centre, type="REQUIRES")
         self.post("/mind/append_note", text=fact, name="islands.md")
-        self.post("/episodic/trigger_patrol")
+        self.post("/episodic/trigger_patrol", wait=True)
         said = {"kind": "exchange", "text": fact, "happened_at": f"2026-11-{10 + self._count}T12:00:00Z"}
         self.post("/items/add", documents=[said])
         gone = self.post("/semantic/remember", subject_names=["Nobody"], content=f"Nobody sails, {name}.")["id"]

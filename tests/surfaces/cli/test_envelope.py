@@ -41,6 +41,9 @@ EXAMPLES = {
     "init": "",
     "jobs": "",
     "jobs retry": "embed",
+    "jobs show": "",
+    "jobs start": "embed",
+    "jobs stop": "{job}",
     "migrate": "",
     "move": "default --to sqlite://{folder}/moved.db",
     "restore": "{folder}/kept.db --store sqlite://{folder}/other.db",
@@ -98,7 +101,7 @@ def leaves(command: click.Command, path: str = "") -> Iterator[tuple[str, click.
 
 
 # These speak a protocol, and are tested where that protocol is.
-SERVING = {"gateway", "mcp", "serve", *(f"hook {event}" for event in EVENTS)}
+SERVING = {"gateway", "mcp", "serve", "jobs carry", *(f"hook {event}" for event in EVENTS)}
 LEAVES = {path: command for path, command in leaves(root) if path not in SERVING}
 
 
@@ -136,6 +139,8 @@ def example(path: str, call: Call, url: str, tmp_path: Path) -> list[str]:
     ids: dict[str, object] = dict(known(url, tmp_path)) if path in KNOWING else {}
     if path == "imports undo":
         ids |= {"imported": call("import", f"{tmp_path}/talk.json", "--json").result["imports"][0]["id"]}
+    if path == "jobs stop":
+        ids |= {"job": call("jobs", "start", "embed", "--json").result["id"]}
     if path.startswith("review"):
         ids |= {"held": call("remember", "Web.", "--about", "x", "--origin", "web", "--json").result["id"]}
     ids |= lived(call, tmp_path) if path in BEING else {}

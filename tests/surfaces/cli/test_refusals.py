@@ -22,6 +22,7 @@ TELLING = {"rejected", "refused", "skipped", "error", "failed"}
 # look at.
 REPORTS = {"workspace coverage: Coverage", "workspace run_due: Outcome"}
 REPORTS |= {f"jobs {verb}: JobStatus" for verb in ("start", "calibrate", "status", "stop", "recent")}
+REPORTS |= {"episodic patrol_report: PatrolReport"}
 
 
 def results_of(kind: Any) -> Iterator[type[Any]]:

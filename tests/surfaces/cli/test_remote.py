@@ -71,6 +71,8 @@ def far(url: str, calling: Callable[[str], Call]) -> Iterator[Call]:
 def written(path: str, item: int, call: Call, url: str, folder: Path) -> list[str]:
     """Write an example of a command, after everything that it needs was stored here."""
     ids: dict[str, object] = dict(known(url, folder)) if path in KNOWING else {}
+    if path == "jobs stop":
+        ids |= {"job": call("jobs", "start", "embed", "--json").result["id"]}
     if path.startswith("review"):
         ids |= {"held": call("remember", "Web.", "--about", "x", "--origin", "web", "--json").result["id"]}
     ids |= lived(call, folder) if path in BEING else {}

@@ -38,7 +38,7 @@ def live(site: Site, clock: ManualClock, weeks: int = 4) -> list[int]:
             for deed in DEEDS
         ]
         memory.update_notes(scenes=told)
-        memory.trigger_patrol()
+        memory.trigger_patrol(wait=True)
         clock.advance(timedelta(days=7))
     return [each.id for each in memory.list_scenes(limit=100, max_tokens=100_000).nodes]
 
@@ -144,7 +144,7 @@ def test_hostile_scenes_are_inert(site: Site, visitor: Visitor) -> None:
     ]
     memory.update_notes(scenes=told)
     memory.update_notes(notes=[ALL_HOSTILE, "x" * 90_000], scenes=["not \x1b[31m a scene <script>"])
-    memory.trigger_patrol()
+    memory.trigger_patrol(wait=True)
     assert_harmless(visitor.see("scenes"))
     assert_harmless(visitor.see("patrols"))
     for node in memory.list_scenes(limit=50, max_tokens=100_000).nodes:
@@ -169,7 +169,7 @@ def test_scenes_in_a_browser(file_site: Site, open_page: Open, look: Look, clock
     scene = live(file_site, clock)[0]
     memory = file_site.workspace.episodic
     memory.update_notes(scenes=[{"action": ALL_HOSTILE, "feeling": ALL_HOSTILE, "emotion": FELT}])
-    memory.trigger_patrol()
+    memory.trigger_patrol(wait=True)
     watched = open_page("scenes", look)
     page = watched.page
     assert_fits(page)

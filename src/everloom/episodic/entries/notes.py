@@ -78,12 +78,13 @@ _NOTHING_WRITTEN = NotesWritten(scene_ids=(), note_ids=(), rejected=(), remarks=
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotesUpdated(NotesWritten):
-    """The result of `update_notes`; `patrol` is the outcome of the patrol, if it was time for one."""
+    """The result of `update_notes`; if a patrol was due, `patrol` says what became of it, and `job` is its job."""
 
     message: str
     open_notes: tuple[BeingNote, ...]
     pending_scenes: int
     patrol: str | None = None
+    job: int | None = None
     # Said of what waits for review: nothing of it is among the notes yet.
     held: str | None = None
 

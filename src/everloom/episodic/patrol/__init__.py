@@ -1,10 +1,29 @@
 """The patrol: turns notes into scenes, ages them, lets them fade or come back, and keeps clusters in order.
 
 Each step first reads and asks models, then makes all its changes in one transaction, which also records it as done.
-Refuses to know who calls it; `task` decides what is due.
+`task` decides what is due, `starting` who runs it.
 """
 
+from everloom.episodic.patrol.starting import (
+    Patrolled,
+    find_patrol,
+    patrol_if_due,
+    resume_patrol,
+    run_patrol,
+    start_patrol,
+)
 from everloom.episodic.patrol.steps import PatrolReport
-from everloom.episodic.patrol.task import Patrol, Patrolled, census, patrol_if_many_wait, patrol_report, run_patrol
+from everloom.episodic.patrol.task import Patrol, census, patrol_report
 
-__all__ = ["Patrol", "PatrolReport", "Patrolled", "census", "patrol_if_many_wait", "patrol_report", "run_patrol"]
+__all__ = [
+    "Patrol",
+    "PatrolReport",
+    "Patrolled",
+    "census",
+    "find_patrol",
+    "patrol_if_due",
+    "patrol_report",
+    "resume_patrol",
+    "run_patrol",
+    "start_patrol",
+]

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
 import numpy as np
 
@@ -56,7 +57,11 @@ class StepReport(StepOutcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatrolReport:
-    """One patrol with its steps so far; `ended_at` is None until it is finished."""
+    """One patrol with its steps so far; `ended_at` is None until it is finished.
+
+    One that is `interrupted` is continued by the next process that patrols; one that `failed` tells why, and until when
+    it rests.
+    """
 
     id: int
     number: int
@@ -64,6 +69,9 @@ class PatrolReport:
     began_at: datetime
     ended_at: datetime | None
     steps: tuple[StepReport, ...]
+    state: Literal["running", "done", "failed", "interrupted"] = "done"
+    error: str | None = None
+    tries_again_at: datetime | None = None
 
     def count(self, name: str) -> int:
         """Sum a count over the steps."""

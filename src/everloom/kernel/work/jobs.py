@@ -38,6 +38,8 @@ RESULT = "result"
 _BEAT_SECONDS = 0.5
 # A job whose work reports nothing for long, because a model thinks, is held by this.
 _HOLD_SECONDS = LEASE.total_seconds() / BEATS
+# How long closing lets jobs come to their end before it asks them to stop.
+_GRACE_SECONDS = 1.0
 # How long closing waits for jobs to stop; a step that takes longer is done again by whoever comes next.
 _CLOSE_SECONDS = 8.0
 _TRIES = 5
@@ -150,6 +152,13 @@ class RunningJobs:
         found: dict[str, Any] = json.loads(row["report"]) if row is not None and row["report"] else {}
         return found
 
+    def find(self, workspace: int, work: str) -> JobStatus | None:
+        """Find the job that does this work now, in whichever process."""
+        with self._store.read(workspace) as unit:
+            rows = unit.all("kernel.job_running")
+        found = (self._status(row) for row in rows if row["work"] == work)
+        return next((status for status in found if not status.is_over), None)
+
     def recent(self, workspace: int, limit: int, before: int | None = None) -> list[JobStatus]:
         """List the newest jobs, or those before one."""
         with self._store.read(workspace) as unit:
@@ -179,6 +188,10 @@ class RunningJobs:
         with self._lock:
             self._closing.set()
             running = list(self._running.values())
+        # What is nearly done need not be left to others.
+        end = time.monotonic() + _GRACE_SECONDS
+        for _, thread in running:
+            thread.join(max(0.0, end - time.monotonic()))
         for run, _ in running:
             run.stop.set()
         end = time.monotonic() + _CLOSE_SECONDS

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from everloom.clock import Clock, from_micros, to_micros
 from everloom.errors import EverloomError
@@ -154,7 +154,9 @@ class Work:
         self, workspace: WorkspaceInfo, task: Task, lease: Lease | None, progress: Progress, bounds: _Bounds
     ) -> Outcome:
         if lease is None:
-            return Outcome(workspace.name, task.name, self._why_not(workspace, task))
+            # One that is free by now was not a moment ago.
+            state = "resting" if self.state_of(workspace, task.name) == "resting" else "busy"
+            return Outcome(workspace.name, task.name, state)
         try:
             # Also a single item of it may take longer than a lease lasts.
             with lease.kept_alive():
@@ -172,11 +174,14 @@ class Work:
         lease.release({"done": report.done, **report.detail})
         return Outcome(workspace.name, task.name, "done", report)
 
-    def _why_not(self, workspace: WorkspaceInfo, task: Task) -> str:
+    def state_of(self, workspace: WorkspaceInfo, task: str) -> Literal["free", "busy", "resting"]:
+        """Tell whether somebody runs a task now, or it rests after a failure."""
         with self._store.read(workspace.id) as unit:
-            row = unit.one("kernel.lease_get", task=task.name)
+            row = unit.one("kernel.lease_get", task=task)
         now = to_micros(self._clock.now())
-        return "resting" if row is not None and row["not_before"] > now and not _is_held(row, now) else "busy"
+        if row is not None and is_held(row, now):
+            return "busy"
+        return "resting" if row is not None and row["not_before"] > now else "free"
 
     def _failed(self, workspace: WorkspaceInfo, task: Task, lease: Lease, error: str) -> None:
         now = self._clock.now()
@@ -224,7 +229,7 @@ def pause_after(failures: int) -> timedelta:
     return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
 
 
-def _is_held(row: Row, now: int) -> bool:
+def is_held(row: Row, now: int) -> bool:
     """Return whether somebody has a lease, as far as can be seen from here."""
     return bool(row["held_until"] > now and not is_gone(row["holder"]))
 
@@ -238,13 +243,13 @@ def _job_from(workspace: str, task: Task, due: int, row: Row | None, now: int) -
     """Combine a task with its lease row."""
     if row is None:
         return Job(workspace, task.name, due, None, None, 0, None, None, None, {})
-    is_held = _is_held(row, now)
+    held = is_held(row, now)
     return Job(
         workspace,
         task.name,
         due,
-        row["holder"] if is_held else None,
-        from_micros(row["held_until"]) if is_held else None,
+        row["holder"] if held else None,
+        from_micros(row["held_until"]) if held else None,
         row["failures"],
         _moment(row["not_before"], now),
         row["last_error"],

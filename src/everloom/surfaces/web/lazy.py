@@ -1,7 +1,8 @@
 """The loom of a server process: opened on first use, or in advance in a thread.
 
 A response to `tools/list` waits neither for the store nor for the embedder. If opening fails, the next call tries
-again. A process that may write also embeds what waits for vectors, so that a slow or remote embedder needs no worker.
+again. A process that may write also embeds what waits for vectors, so that a slow or remote embedder needs no worker,
+and goes on with a patrol that an earlier process left.
 Refuses to know which store it is.
 """
 
@@ -83,15 +84,21 @@ class LazyLoom:
                 self._embedder.start()
 
     def _embed(self) -> None:
+        resumed: set[int] = set()
         while not self._stopping.wait(_EMBED_EVERY):
             for workspace in tuple(self._followed.values()):
                 try:
+                    # Once: what somebody stops while this process runs stays stopped.
+                    if workspace.id not in resumed:
+                        if (job := self.take().resume_patrol(workspace)) is not None:
+                            log.info("the patrol in %s goes on as job %d", workspace.name, job)
+                        resumed.add(workspace.id)
                     self.take().embed_waiting(workspace, _EMBED_SECONDS)
                 except WorkspaceGone:
                     # It has moved to another store, and is somebody else's to embed.
                     self._followed.pop(workspace.id, None)
                 except EverloomError as error:
-                    log.warning("nothing was embedded in %s: %s", workspace.name, error)
+                    log.warning("the background work in %s failed: %s", workspace.name, error)
 
     def warm_after(self, seconds: float) -> None:
         """Open the loom and load its embedder in a thread after a delay, unless that is done or under way."""

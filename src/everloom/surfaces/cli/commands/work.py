@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import random
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,14 +19,17 @@ from zoneinfo import ZoneInfo
 import click
 
 from everloom.clock import shown
-from everloom.errors import EverloomError, NotFound
+from everloom.errors import EverloomError, NotFound, StoreBusy
 from everloom.secrets import logger_of
-from everloom.surfaces.cli.runtime.command import Command, Group
+from everloom.surfaces.cli.runtime.apart import start_apart
+from everloom.surfaces.cli.runtime.command import Command, Group, ItemId
+from everloom.surfaces.cli.runtime.following import FollowedJob
 from everloom.surfaces.cli.runtime.invocation import Invocation
-from everloom.surfaces.cli.runtime.output import Answer, Table, progress
+from everloom.surfaces.cli.runtime.output import Answer, Table, json_text, progress
 from everloom.surfaces.cli.runtime.turns import AnyWork, WorkElsewhere, log_failure, stopping, take_turns
 
 if TYPE_CHECKING:
+    from everloom.kernel.work.jobs import JobStatus
     from everloom.kernel.work.tasks import Job, Outcome
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.loom import Loom
@@ -66,6 +70,96 @@ def retry(invocation: Invocation, task: str) -> Answer:
         (known,) = _known_tasks(work, [task])
         work.retry_now(place, known)
     return Answer({"workspace": place.name, "task": task}, [f"{task} can run again in {place.name}"])
+
+
+@jobs.command
+@click.argument("work")
+@click.option("--no-wait", is_flag=True, help="Answer with the id of the job; it goes on by itself.")
+def start(invocation: Invocation, work: str, no_wait: bool) -> Answer:
+    """Start long work as a job: sleep, consolidate, reindex, or a task such as patrol or embed."""
+    if no_wait and not invocation.is_remote:
+        with invocation.enter_here() as place:
+            pass
+        job = start_apart(invocation, work, place.name, is_asked=True)
+        if job is None:
+            hint = f"`everloom jobs start {work}` waits for it, and tells what is wrong"
+            raise StoreBusy(f"{work} was not started in time", hint=hint)
+        with invocation.enter_here() as place:
+            return _job_answer(place.background.status(job), place.info.zone)
+    with invocation.enter() as there:
+        job_begun = there.background.start(work)
+        known = job_begun if no_wait else FollowedJob(there, job_begun, work).status
+        return _job_answer(known, there.info.zone)
+
+
+@jobs.command
+@click.argument("job", type=ItemId, required=False)
+@click.option("--wait", is_flag=True, help="Follow it until it is over.")
+def show(invocation: Invocation, job: int | None, wait: bool) -> Answer:
+    """Show how far a job has come, or list the jobs that were started, newest first."""
+    with invocation.enter() as place:
+        zone = place.info.zone
+        if job is None:
+            found = place.background.recent()
+            rows = [_job_row(each, zone) for each in found]
+            return Answer({"jobs": found}, [Table(rows, _JOB_HEADINGS) if rows else "no job was started"])
+        known = place.background.status(job)
+        if wait and not known.is_over:
+            known = FollowedJob(place, known, known.work).status
+    return _job_answer(known, zone)
+
+
+@jobs.command
+@click.argument("job", type=ItemId)
+def stop(invocation: Invocation, job: int) -> Answer:
+    """Stop a job after its present step; what is left stays due."""
+    with invocation.enter() as place:
+        known = place.background.stop(job)
+    return Answer(known, [f"the job {known.id} ({known.work}) {'stops' if known.state == 'running' else 'is over'}"])
+
+
+@jobs.command(hidden=True)
+@click.argument("work")
+@click.option("--unasked", is_flag=True, help="Only if it is due, and not while it rests after a failure.")
+def carry(invocation: Invocation, work: str, unasked: bool) -> Answer:
+    """Do long work as a job, and tell its id as soon as it has begun."""
+    from everloom.wiring.jobs import Jobs  # noqa: PLC0415  a help page needs no verbs
+
+    with invocation.enter_here() as place, stopping() as wish:
+        job = Jobs(place).begin(work, is_asked=False) if unasked else place.background.start(work).id
+        # Whoever started this process reads one line and goes; whatever is written later has no reader.
+        click.echo(job)
+        sys.stdout.flush()
+        known = place.background.status(job)
+        while not known.is_over:
+            if wish.wait(_LOOK_SECONDS):
+                place.background.stop(job)
+            known = place.background.status(job)
+    click.get_current_context().exit(0)
+
+
+_JOB_HEADINGS = ("job", "work", "state", "done", "of", "started", "why")
+# How often a process that carries a job looks at it.
+_LOOK_SECONDS = 0.2
+
+
+def _job_row(job: JobStatus, zone: ZoneInfo) -> tuple[object, ...]:
+    return (job.id, job.work, job.state, job.done, job.due, shown(job.started_at, zone), job.error)
+
+
+def _job_answer(job: JobStatus, zone: ZoneInfo) -> Answer:
+    """Show one job, and what each of its tasks has reported."""
+    told = [(task, name, json_text(each)) for task, report in job.report.items() for name, each in _told(report)]
+    failure = None
+    if job.state in ("failed", "gone"):
+        failure = EverloomError(job.error or f"the job {job.id} failed", hint="start it again: what is left stays due")
+    return Answer(job, [Table([_job_row(job, zone)], _JOB_HEADINGS), *([Table(told)] if told else [])], failure)
+
+
+def _told(report: object) -> Iterator[tuple[str, object]]:
+    """List what a task has reported; of several steps, each by itself."""
+    for name, each in report.items() if isinstance(report, Mapping) else ():
+        yield from each.items() if name == "steps" and isinstance(each, Mapping) else [(name, each)]
 
 
 @contextmanager

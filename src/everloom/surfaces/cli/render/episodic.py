@@ -24,7 +24,8 @@ def _notes(value: NotesUpdated, _zone: ZoneInfo) -> Iterator[Part]:
     yield value.message
     yield from (f"could not be read, stored as note {each.id}: {each.reason}" for each in value.rejected)
     yield from value.remarks
-    state = f"; patrol: {value.patrol}" if value.patrol else ""
+    job = f" as job {value.job}" if value.job else ""
+    state = f"; patrol: {value.patrol.replace('_', ' ')}{job}" if value.patrol else ""
     yield f"{value.pending_scenes} scenes are waiting for a patrol{state}"
 
 
@@ -54,7 +55,9 @@ def _node(value: Node, _zone: ZoneInfo) -> Iterator[Part]:
 
 
 def _report(value: PatrolReport, zone: ZoneInfo) -> Iterator[Part]:
-    ended = "not finished yet" if value.ended_at is None else f"ended {shown(value.ended_at, zone)}"
+    ended = value.state if value.ended_at is None else f"ended {shown(value.ended_at, zone)}"
+    if value.error is not None and value.tries_again_at is not None:
+        ended = f"failed ({value.error}), tries again after {shown(value.tries_again_at, zone)}"
     yield f"patrol {value.number} ({value.reason}) began {shown(value.began_at, zone)}, {ended}"
     rows = []
     for each in value.steps:
@@ -69,6 +72,13 @@ def _story(value: Story, _zone: ZoneInfo) -> list[str]:
     return story_text(value, columns, fine=can_draw(sys.stdout.encoding))
 
 
+def _patrolled(value: Patrolled, zone: ZoneInfo) -> Iterator[Part]:
+    if value.status == "started":
+        yield f"a patrol runs as job {value.job}; `everloom jobs show {value.job}` tells how far it is"
+    if value.report is not None:
+        yield from _report(value.report, zone)
+
+
 RENDERERS: dict[type, Renderer] = {
     ClusterMemory: lambda it, _: [it.text or "there are no clusters yet: the first patrol creates them"],
     ContextBlocks: lambda it, _: [it.system_prompt, "", it.snapshot, "", "# Recent scenes", it.recent_nodes],
@@ -79,7 +89,7 @@ RENDERERS: dict[type, Renderer] = {
     Node: _node,
     NotesUpdated: _notes,
     PatrolReport: _report,
-    Patrolled: lambda it, zone: _report(it.report, zone) if it.report else (),
+    Patrolled: _patrolled,
     Recall: lambda it, _: [it.text or f"nothing: {it.reason}"],
     Story: _story,
     SaidMessage: lambda it, _: [f"[{it.id}]{'' if it.fits else ' (does not fit well)'} {it.text}"],

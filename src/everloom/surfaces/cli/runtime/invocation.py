@@ -85,6 +85,7 @@ class Invocation:
         self.session: str | None = None
         self.model_tier: str | None = None
         self.graph: str | None = None
+        self.patrol: str | None = None
         self.read_only = False
         self.as_json = False
         self.verbose = False
@@ -112,6 +113,7 @@ class Invocation:
             "store.read_only": self.read_only or None,
             "workspace.name": self.workspace,
             "graph.directory": self.graph,
+            "episodic.patrol": self.patrol,
         }
 
     def settings(self) -> tuple[Settings, list[SettingOrigin]]:

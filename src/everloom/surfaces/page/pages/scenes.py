@@ -221,7 +221,7 @@ def note_scene(visit: Visit) -> Response:
     except EverloomError as error:
         return _overview(visit, error, typed)
     trouble = "".join(f" It cannot become a scene yet: {each.reason}." for each in written.rejected)
-    started = f" A patrol took the waiting scenes in ({written.patrol})." if written.patrol else ""
+    started = f" A patrol takes the waiting scenes in: {written.patrol.replace('_', ' ')}." if written.patrol else ""
     return visit.go(visit.url("scenes#waiting"), f"Noted.{trouble}{started}")
 
 
