@@ -63,6 +63,7 @@ def test_every_command_that_only_reads_leaves_nothing_behind(calling: Callable[[
     ids |= {"held": call("remember", "Web.", "--about", "x", "--origin", "web", "--json").result["id"]}
     (tmp_path / "talk.json").write_text(json.dumps([TALK]))
     ids |= {"imported": call("import", f"{tmp_path}/talk.json", "--json").result["imports"][0]["id"]}
+    ids |= {"job": call("jobs", "start", "embed", "--json").result["id"]}
     folder = tmp_path / "data"
     rows, files = whole(url), tree(folder)
     refused, failed = [], {}

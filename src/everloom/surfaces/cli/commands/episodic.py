@@ -169,6 +169,7 @@ def _patrol_apart(invocation: Invocation) -> Answer:
     from everloom.surfaces.cli.runtime.apart import start_apart  # noqa: PLC0415  most commands start nothing
 
     with invocation.enter_here() as workspace:
+        workspace.op.must_write()
         known = workspace.episodic.find_patrol()
     if known is not None:
         return Answer(known, rendered(_FACULTY, known, workspace.info.zone), known.refusal)

@@ -79,7 +79,7 @@ def start(invocation: Invocation, work: str, no_wait: bool) -> Answer:
     """Start long work as a job: sleep, consolidate, reindex, or a task such as patrol or embed."""
     if no_wait and not invocation.is_remote:
         with invocation.enter_here() as place:
-            pass
+            place.op.must_write()
         job = start_apart(invocation, work, place.name, is_asked=True)
         if job is None:
             hint = f"`everloom jobs start {work}` waits for it, and tells what is wrong"
