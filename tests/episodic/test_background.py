@@ -21,26 +21,13 @@ from everloom.loom import Loom, Workspace, open_loom
 from everloom.settings import Settings
 from tests.episodic.ground import BILLING, SAILING, assert_clusters_agree, life_of, open_being, scene, tell
 from tests.patience import PATIENCE
-from tests.scripted.server import ScriptedServer, Step
+from tests.scripted.server import HeldServer
 from tests.store.ground import Child, assert_agreement, rows_of
 
 
-class SlowModel(ScriptedServer):
-    """A model that thinks until somebody lets it answer; what it says is of no use to anybody."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked, self.may_answer = threading.Event(), threading.Event()
-
-    def next_step(self) -> Step:
-        self.asked.set()
-        self.may_answer.wait(PATIENCE)
-        return super().next_step()
-
-
 @pytest.fixture
-def model() -> Iterator[SlowModel]:
-    with SlowModel() as server:
+def model() -> Iterator[HeldServer]:
+    with HeldServer() as server:
         yield server
         server.may_answer.set()
 
@@ -91,7 +78,7 @@ def held(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[tuple[threading
 
 
 @pytest.mark.promise("episodic.background")
-def test_the_note_that_makes_a_patrol_due_does_not_wait_for_the_model(store_url: str, model: SlowModel) -> None:
+def test_the_note_that_makes_a_patrol_due_does_not_wait_for_the_model(store_url: str, model: HeldServer) -> None:
     with open_slow(store_url, model.url) as loom:
         place = loom.workspace("james")
         kept = place.episodic.update_notes(scenes=[scene(each) for each in SAILING])
@@ -259,7 +246,7 @@ sys.stdin.readline()
 @pytest.mark.xdist_group("crash")
 @pytest.mark.promise("episodic.background", "episodic.4", "episodic.crash")
 def test_after_a_kill_in_mid_patrol_the_next_note_anywhere_starts_it_again_at_once(
-    store_url: str, model: SlowModel
+    store_url: str, model: HeldServer
 ) -> None:
     with Child(_PATROLS, store_url, model.url) as first:
         job = int(first.line())

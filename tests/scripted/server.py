@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from types import TracebackType
 from typing import Any, Self
 
+from tests.patience import PATIENCE
 from tests.scripted.wire import Heard
 
 DIM = 8
@@ -105,6 +106,20 @@ class ScriptedServer:
     ) -> None:
         self._http.shutdown()
         self._http.server_close()
+
+
+class HeldServer(ScriptedServer):
+    """A server whose models think until somebody lets them answer, and then answer at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.may_answer = Event(), Event()
+
+    def next_step(self) -> Step:
+        """Say that it was asked, and wait."""
+        self.asked.set()
+        self.may_answer.wait(PATIENCE)
+        return super().next_step()
 
 
 def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:

@@ -88,7 +88,8 @@ class Lease:
     def kept_alive(self) -> Iterator[None]:
         """Extend the lease from a thread during a slow block, for example while a model answers.
 
-        A failed extension is only logged: the guard of the next write decides whether the lease is still held.
+        A failed extension is only logged: the guard of the next write decides whether the lease is still held. One that
+        somebody else has taken does not come back.
         """
         ended = Event()
 
@@ -96,8 +97,11 @@ class Lease:
             while not ended.wait(self._lasting.total_seconds() / BEATS):
                 try:
                     self.extend()
-                except (Conflict, StoreError):
-                    log.warning("the lease on %s could not be extended", self._task, exc_info=True)
+                except Conflict:
+                    log.warning("the lease on %s was lost while it was held", self._task)
+                    return
+                except StoreError as error:
+                    log.warning("the lease on %s could not be extended: %s", self._task, error)
 
         keeper = Thread(target=keep, name=f"lease {self._task}", daemon=True)
         keeper.start()
