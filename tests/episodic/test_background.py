@@ -167,6 +167,23 @@ def test_a_patrol_that_failed_says_so_rests_and_goes_on_when_somebody_asks(
     assert_one_whole_patrol(store_url, len(SAILING))
 
 
+@pytest.mark.promise("episodic.background", "episodic.4")
+def test_a_patrol_that_was_interrupted_by_forgetting_goes_on(
+    store_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_being(store_url, clock, patrol_at=3) as loom:
+        place = loom.workspace("james")
+        secret = place.semantic.remember(["James"], "James has a secret.").id
+        with held(monkeypatch, "age") as (inside, leave):
+            kept = place.episodic.update_notes(scenes=[scene(each) for each in SAILING])
+            assert inside.wait(PATIENCE)
+            # What has read anything by now may not write any more.
+            place.forget([secret], confirm=place.forget([secret]).confirm)
+            leave.set()
+            assert ended(place, kept.job).state == "done"
+    assert_one_whole_patrol(store_url, len(SAILING))
+
+
 @pytest.mark.promise("episodic.background")
 def test_notes_are_kept_also_when_no_patrol_can_be_started(
     store_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
