@@ -120,7 +120,8 @@ def test_a_second_call_is_told_which_job_is_at_it(
             assert (again.status, again.job) == ("already_running", started.job)
             assert again.report is not None
             assert [each.step for each in again.report.steps] == ["take_in", "feel"]
-            assert two.episodic.trigger_patrol(wait=True).status == "already_running"
+            waiting = two.episodic.trigger_patrol(wait=True)
+            assert (waiting.status, waiting.job) == ("already_running", started.job)
             leave.set()
             assert ended(two, started.job).state == "done"
         assert one.episodic.trigger_patrol(idempotency_key="k") == one.episodic.trigger_patrol(idempotency_key="k")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,9 +27,11 @@ _LIVES = "from everloom.kernel.work.holder import this_holder; print(this_holder
 
 
 @contextmanager
-def another() -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start another process; the answer is the process, and its name as a holder."""
-    process = subprocess.Popen([sys.executable, "-c", _LIVES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def another(*around: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start another process, perhaps inside something; the answer is the process, and its name as a holder."""
+    command = [*around, sys.executable, "-c", _LIVES]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
     try:
         with reading(process, "the name of a holder"):
             assert process.stdout is not None
@@ -83,6 +86,23 @@ def test_only_a_process_of_this_machine_is_known_to_be_gone() -> None:
     host = mine.split(":")[0]
     strange = (None, "", host, "nobody", f"{host}:{dead}:x", f"{host}:x:y", f"{host}:0:y", f"{host}:-1:y")
     assert not any(map(is_gone, (*strange, part(mine, number="0"), part(mine, number="-1"))))
+
+
+@pytest.mark.promise("tasks.one-holder")
+@pytest.mark.parametrize("how", [("--mount-proc",), ()])
+def test_a_container_with_the_same_numbers_is_another_machine(how: tuple[str, ...]) -> None:
+    inside = ("unshare", "--pid", "--fork", "--kill-child", *how)
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*inside, "true"], check=False, capture_output=True).returncode
+    ):
+        pytest.skip("no container can be made here")
+    with another(*inside) as (process, name):
+        # The first process there has number 1, as one has here.
+        assert name.split(":")[1] == "1"
+        assert not is_gone(name)
+        process.kill()
+    assert not is_gone(name)
 
 
 @pytest.mark.promise("tasks.expiry")

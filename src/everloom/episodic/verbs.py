@@ -401,7 +401,7 @@ class Episodic:
         """Run a patrol now and wait for it, and report each step to `progress`."""
         from everloom.episodic.patrol import run_patrol
 
-        return run_patrol(self._being, self._work, progress)
+        return run_patrol(self._being, self._work, self._jobs, progress)
 
     def find_patrol(self) -> Patrolled | None:
         """Find the patrol that is running, in whichever process."""

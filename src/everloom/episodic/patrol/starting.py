@@ -67,7 +67,7 @@ def start_patrol(being: Being, work: Work, jobs: PatrolJobs) -> Patrolled:
     return find_patrol(being, work, jobs) or Patrolled(status="started", job=jobs.begin(TASK, is_asked=True))
 
 
-def run_patrol(being: Being, work: Work, progress: Progress = lambda _: None) -> Patrolled:
+def run_patrol(being: Being, work: Work, jobs: PatrolJobs, progress: Progress = lambda _: None) -> Patrolled:
     """Run a patrol now and wait for it, or continue an interrupted one; even if it failed recently."""
     # The task itself knows nothing of who asked for it.
     being.op.must_write()
@@ -76,7 +76,7 @@ def run_patrol(being: Being, work: Work, progress: Progress = lambda _: None) ->
     outcome = work.run_one(being.op.workspace, task, _PATROL_SECONDS, progress)
     report = _latest(being)
     if outcome.state == "busy":
-        return Patrolled(status="already_running", report=report)
+        return Patrolled(status="already_running", job=jobs.running(TASK), report=report)
     if outcome.state in ("failed", "resting"):
         return Patrolled(status="failed", report=report, error=outcome.error or "it failed recently and is resting")
     is_through = report is not None and report.ended_at is not None

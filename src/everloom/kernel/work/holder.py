@@ -83,6 +83,9 @@ def _machine() -> str:
 
 def _linux_marks() -> list[str]:
     try:
+        if Path("/proc/self").readlink().name != str(os.getpid()):
+            # What is mounted there tells of another numbering, in which our number is somebody else's.
+            return []
         # New with every start of the kernel. Containers share it, and each has a numbering of its own; two that share
         # that, too, may still count time differently.
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

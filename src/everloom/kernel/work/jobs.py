@@ -144,6 +144,11 @@ class RunningJobs:
             raise NotFound(f"there is no job {job}", hint="jobs that ended a month ago are not kept; start it again")
         return self._status(row)
 
+    def is_here(self, job: int) -> bool:
+        """Return whether a job runs in this process."""
+        with self._lock:
+            return job in self._running
+
     def result(self, workspace: int, job: int) -> Mapping[str, Any]:
         """Tell all that a job has reported, task by task."""
         self.status(workspace, job)
@@ -330,7 +335,7 @@ class RunningJobs:
         return bool(row["state"] == "running" and (row["held_until"] <= now or is_gone(row["holder"])))
 
     def _status(self, row: Row) -> JobStatus:
-        gone = self._is_gone(row, to_micros(self._clock.now()))
+        gone = row["state"] == "gone" or self._is_gone(row, to_micros(self._clock.now()))
         return JobStatus(
             id=row["id"],
             work=row["work"],

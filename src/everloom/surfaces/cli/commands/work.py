@@ -85,11 +85,11 @@ def start(invocation: Invocation, work: str, no_wait: bool) -> Answer:
             hint = f"`everloom jobs start {work}` waits for it, and tells what is wrong"
             raise StoreBusy(f"{work} was not started in time", hint=hint)
         with invocation.enter_here() as place:
-            return _job_answer(place.background.status(job), place.info.zone)
+            return _job_answer(place.background.status(job), place.info.zone, is_waited_for=False)
     with invocation.enter() as there:
         job_begun = there.background.start(work)
         known = job_begun if no_wait else FollowedJob(there, job_begun, work).status
-        return _job_answer(known, there.info.zone)
+        return _job_answer(known, there.info.zone, is_waited_for=not no_wait)
 
 
 @jobs.command
@@ -106,7 +106,7 @@ def show(invocation: Invocation, job: int | None, wait: bool) -> Answer:
         known = place.background.status(job)
         if wait and not known.is_over:
             known = FollowedJob(place, known, known.work).status
-    return _job_answer(known, zone)
+    return _job_answer(known, zone, is_waited_for=wait)
 
 
 @jobs.command
@@ -130,11 +130,11 @@ def carry(invocation: Invocation, work: str, unasked: bool) -> Answer:
         # Whoever started this process reads one line and goes; whatever is written later has no reader.
         click.echo(job)
         sys.stdout.flush()
-        known = place.background.status(job)
-        while not known.is_over:
+        # If it runs elsewhere, another process was faster, and this one is not needed.
+        while place.loom.running.is_here(job):
             if wish.wait(_LOOK_SECONDS):
                 place.background.stop(job)
-            known = place.background.status(job)
+                break
     click.get_current_context().exit(0)
 
 
@@ -147,11 +147,11 @@ def _job_row(job: JobStatus, zone: ZoneInfo) -> tuple[object, ...]:
     return (job.id, job.work, job.state, job.done, job.due, shown(job.started_at, zone), job.error)
 
 
-def _job_answer(job: JobStatus, zone: ZoneInfo) -> Answer:
-    """Show one job, and what each of its tasks has reported."""
+def _job_answer(job: JobStatus, zone: ZoneInfo, *, is_waited_for: bool) -> Answer:
+    """Show one job, and what each of its tasks has reported; only who waits for it fails with it."""
     told = [(task, name, json_text(each)) for task, report in job.report.items() for name, each in _told(report)]
     failure = None
-    if job.state in ("failed", "gone"):
+    if is_waited_for and job.state in ("failed", "gone"):
         failure = EverloomError(job.error or f"the job {job.id} failed", hint="start it again: what is left stays due")
     return Answer(job, [Table([_job_row(job, zone)], _JOB_HEADINGS), *([Table(told)] if told else [])], failure)
 
