@@ -12,11 +12,13 @@ from everloom.episodic.being import Being
 from everloom.episodic.entries.entry import find_entry, put_entry
 from everloom.episodic.entries.notes import change_note, find_note, note_document, write_down
 from everloom.episodic.scenes.clusters import refresh
+from everloom.episodic.scenes.history import blank_history, record
 from everloom.episodic.scenes.node import (
     Node,
     absorb,
     add_documents,
     add_nodes,
+    check_living,
     nodes_of,
     scene_columns,
     scene_document,
@@ -53,10 +55,7 @@ class EpisodicCorrector:
         return None if note is None else self._rewrite_note(item, new, also)
 
     def _retell(self, node: Node, new: Correction, also: Also) -> Replacement:
-        if node.death == "absorbed":
-            raise Conflict(
-                f"scene {node.id} was absorbed", hint=f"correct {node.absorbed_into}, which it was merged into"
-            )
+        check_living(node, "correct")
         action = checked(new.text, "the text", LONGEST["action"]).strip()
         whole = replace(node.content, scene=replace(node.scene, action=action))
         ready = self._op.index.prepare([scene_document(whole, self._op.now)])
@@ -67,6 +66,9 @@ class EpisodicCorrector:
                 raise Conflict(f"scene {node.id} has just been changed", hint="read it again, then try once more")
             fresh = _in_place(tx, node, whole, prepared) if new.forget_old else _anew(tx, node, whole, prepared)
             refresh(tx.unit, self._op.embedding, [node.cluster_id])
+            record(tx, "correct", {node.id: node}, dict.fromkeys([fresh, node.id]), reason=new.reason)
+            if new.forget_old:
+                blank_history(tx.unit, tx.unit.all("episodic.change_told", ids=[node.id]))
             also(tx, fresh)
         how = "it is told anew" if fresh == node.id else f"it absorbs {node.id}, which stays as history"
         return Replacement(id=fresh, kind="scene", how=how)
@@ -98,6 +100,7 @@ def _anew(tx: Transaction, node: Node, whole: SceneContent, ready: Prepared) -> 
     """Add the corrected scene beside the old one, which it absorbs."""
     (fresh,) = add_documents(tx, replace(ready, documents=(replace(ready.documents[0], session_id=tx.session_id),)))
     add_nodes(tx.unit, [(fresh, whole, node.cluster_id)], tx.at, patrol_id=node.patrol_id, fresh=node.fresh)
+    tx.unit.run("episodic.place", id=fresh, cluster=node.cluster_id, placed=int(node.placed))
     absorb(tx, fresh, [node.id])
     if node.pinned:
         pin(tx.unit, fresh, True)

@@ -1,7 +1,9 @@
 """Episodic memory's part in a forgetting: scenes with their notes, entries under a key, thoughts, snapshots.
 
 A scene into which a forgotten one was merged is dissolved: it goes, the other originals live again, and a note that it
-was itself told in waits for the next patrol. A page of the diary goes along if it repeats words of the scene.
+was itself told in waits for the next patrol. A scene that was split goes with any of its parts, because it tells what
+they tell; the other parts stay. The history of a scene goes with it, and what others share of it loses its words. A
+page of the diary goes along if it repeats words of the scene.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from everloom.clock import from_micros, to_micros
 from everloom.episodic.entries.entry import KINDS, diary_key
 from everloom.episodic.scenes.clusters import refresh, short
+from everloom.episodic.scenes.history import blank_history, told_in_history
 from everloom.kernel.forgetting.plan import Consequences, Doomed, ForgetPlan, Spared, Traces, blanked, only_in
 from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.forgetting.tombstones import text_key
@@ -21,6 +24,7 @@ from everloom.store import Row, Unit
 _SCENE, _NOTE = "scene", "note"
 _DIARY = "diary"
 _DISSOLVED = "merged from what goes"
+_DIVIDED = "split into what goes"
 _MOST = 100_000
 _UNNAMED = "…"
 
@@ -37,13 +41,14 @@ class EpisodicEraser(Eraser):
         found = {row["id"]: _note(row) for row in unit.all("episodic.note_get", ids=wanted)}
         found |= {row["id"]: _entry(row) for row in unit.all("episodic.entry_of", ids=wanted)}
         texts = self._op.index.documents(unit, wanted)
+        before = _histories(unit, wanted)
         for row in unit.all("episodic.node_of", ids=wanted):
-            told = texts[row["id"]]
+            told, history = texts[row["id"]], before.get(row["id"], [])
             found[row["id"]] = Doomed(
                 id=row["id"],
                 kind=_SCENE,
-                text=" ".join([told.text, told.details, *told.labels, *_strings(row["body"])]),
-                state=f"{row['absorbed_into']} {row['patrol_id']}",
+                text=" ".join([told.text, told.details, *told.labels, *_strings(row["body"]), *history]),
+                state=f"{row['absorbed_into']} {row['patrol_id']} {row['split_from']}",
                 keys=(text_key(told.text),),
             )
         return found
@@ -70,7 +75,12 @@ class EpisodicEraser(Eraser):
             row["id"]: f"merged into {row['absorbed_into']}" for row in unit.all("episodic.absorbed_by", ids=whole)
         }
         taken |= {row["absorbed_into"]: _DISSOLVED for row in unit.all("episodic.absorbed_of", ids=scenes)}
+        taken |= _divided(unit, plan, scenes)
         spared = [
+            *(
+                _spared(unit, row["id"], "scene", "stays: another part of what was split")
+                for row in _others(unit, plan)
+            ),
             *(_spared(unit, row["id"], "scene", "lives again by itself") for row in _freed(unit, plan)),
             *(_spared(unit, row["id"], "note", "waits for the next patrol") for row in _notes_behind(unit, dissolved)),
         ]
@@ -107,6 +117,9 @@ class EpisodicEraser(Eraser):
         unit.run("episodic.note_purge", ids=plan.of(_NOTE))
         unit.run("episodic.unabsorb", ids=freed)
         homes |= {row["cluster_id"] for row in unit.all("episodic.status_of", ids=freed)}
+        unit.run("episodic.part_free", ids=[row["id"] for row in unit.all("episodic.split_off", ids=scenes)])
+        blank_history(unit, unit.all("episodic.change_beside", ids=scenes))
+        unit.run("episodic.change_drop", ids=scenes)
         for name in ("life_drop", "scene_drop"):
             unit.run(f"episodic.{name}", ids=scenes)
         unit.run("episodic.entry_purge", ids=plan.of(*KINDS.values()))
@@ -124,6 +137,7 @@ class EpisodicEraser(Eraser):
         for row in unit.all("episodic.cluster_texts"):
             if traces.in_text(f"{row['name']} {row['digest']}"):
                 unit.run("episodic.cluster_rename", id=row["id"], name=_name_for(unit, row["id"]), digest="")
+        blank_history(unit, [row for row in unit.all("episodic.change_texts") if traces.in_data(told_in_history(row))])
         for row in unit.all("episodic.step_texts"):
             report = json.loads(row["report"])
             if traces.in_data(report):
@@ -166,6 +180,30 @@ def _texts_in(value: object) -> Iterator[str]:
         case list():
             for each in value:
                 yield from _texts_in(each)
+
+
+def _histories(unit: Unit, scenes: Sequence[int]) -> dict[int, list[str]]:
+    """Read what the changes of scenes tell: what a scene said before is forgotten with it."""
+    found: dict[int, list[str]] = {}
+    for row in unit.all("episodic.change_told", ids=list(scenes)):
+        found.setdefault(row["scene_id"], []).extend(_texts_in(told_in_history(row)))
+    return found
+
+
+def _divided(unit: Unit, plan: ForgetPlan, scenes: Sequence[int]) -> dict[int, str]:
+    """Say what goes because it tells the same: parts with their whole, a whole with a part, and what was undone."""
+    wholes = [item for item in scenes if plan.reasons.get(item) != _DIVIDED]
+    taken = {row["id"]: f"split from {row['split_from']}" for row in unit.all("episodic.split_off", ids=wholes)}
+    taken |= {row["split_from"]: _DIVIDED for row in unit.all("episodic.whole_of", ids=scenes)}
+    return taken | {
+        row["id"]: f"made from {row['source_id']}, and undone" for row in unit.all("episodic.undone_on", ids=scenes)
+    }
+
+
+def _others(unit: Unit, plan: ForgetPlan) -> list[Row]:
+    """Find the parts that stay although the scene goes that they were split from."""
+    rows = unit.all("episodic.split_off", ids=plan.of(_SCENE))
+    return [row for row in rows if row["id"] not in plan.doomed]
 
 
 def _dissolved(plan: ForgetPlan) -> list[int]:

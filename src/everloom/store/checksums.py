@@ -50,6 +50,7 @@ CONTENT: Mapping[str, Content] = {
     "subject_tag": Content(("workspace_id", "tag_key", "subject_id"), ("tag",)),
     "being": Content(("workspace_id",), ("think_md",)),
     "scene": Content(_ITEM, ("action", "feeling", "themes", "body")),
+    "scene_change": Content(("workspace_id", "id", "scene_id"), ("was", "became", "reason")),
     "note": Content(_ITEM, ("content",)),
     "entry": Content(_ITEM, ("title", "content", "detail")),
     "message": Content(_ITEM, ("text",)),

@@ -610,14 +610,20 @@ CREATE TABLE scene_life (
     fresh BIGINT NOT NULL,
     -- The number of the patrol that found it dying.
     dying_since BIGINT,
-    death TEXT CHECK (death IN ('faded', 'absorbed')),
+    -- Faded for its age; absorbed by a scene that it was merged into; split into others; or undone, if what made it was.
+    death TEXT CHECK (death IN ('faded', 'absorbed', 'split', 'undone')),
     absorbed_into BIGINT,
+    -- Whether somebody chose its cluster: patrols leave it there.
+    placed BIGINT NOT NULL DEFAULT 0,
+    -- The scene that it is a part of, which was split.
+    split_from BIGINT,
     PRIMARY KEY (workspace_id, scene_id),
     CHECK ((death IS NOT NULL) = (status = 'dead')),
     CHECK ((absorbed_into IS NOT NULL) = (death IS NOT NULL AND death = 'absorbed')),
     FOREIGN KEY (workspace_id, scene_id) REFERENCES scene (workspace_id, id),
     FOREIGN KEY (workspace_id, cluster_id) REFERENCES cluster (workspace_id, id),
-    FOREIGN KEY (workspace_id, absorbed_into) REFERENCES scene (workspace_id, id)
+    FOREIGN KEY (workspace_id, absorbed_into) REFERENCES scene (workspace_id, id),
+    FOREIGN KEY (workspace_id, split_from) REFERENCES scene (workspace_id, id)
 );
 -- only: postgresql
 -- Room for the next version of a row beside it: ageing all scenes then touches no index.
@@ -1200,6 +1206,28 @@ CREATE INDEX program_record_by_end ON program_record (workspace_id, expires_at) 
 -- In the order of characters, whatever the language of the database: only then do paths with one beginning stand together.
 CREATE INDEX program_record_by_path ON program_record (workspace_id, space, namespace COLLATE "C", position);
 -- end
+CREATE INDEX scene_life_by_whole ON scene_life (workspace_id, split_from) WHERE split_from IS NOT NULL;
+
+-- What was changed about scenes, a row for each scene that a change concerns; its id is that of the event which records
+-- the change. `was` and `became` are JSON with what differs; `was` is null for a scene that the change made. `lost` means
+-- that words of it were forgotten, so that it cannot be undone.
+CREATE TABLE scene_change (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    scene_id BIGINT NOT NULL,
+    act TEXT NOT NULL CHECK (act IN ('correct', 'move', 'merge', 'split', 'undo')),
+    author TEXT NOT NULL,
+    was TEXT,
+    became TEXT NOT NULL,
+    reason TEXT,
+    undone_by BIGINT,
+    lost BIGINT NOT NULL DEFAULT 0,
+    checksum BIGINT,
+    PRIMARY KEY (workspace_id, id, scene_id),
+    FOREIGN KEY (workspace_id, id) REFERENCES event (workspace_id, id),
+    FOREIGN KEY (workspace_id, scene_id) REFERENCES scene (workspace_id, id)
+);
+CREATE INDEX scene_change_by_scene ON scene_change (workspace_id, scene_id, id);
 
 -- When a note was first shown in a context or marked as read, and in which session: that one still finds it unread for a
 -- while, so that its context stays the same. Null for what nobody has read.

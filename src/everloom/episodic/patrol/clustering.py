@@ -7,7 +7,7 @@ begin; it is never folded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,7 +136,7 @@ def _keep_back(groups: Sequence[_SubCluster], active: int) -> tuple[_SubCluster,
 def _ask(run: PatrolRun, cluster: Cluster, remarks: list[str]) -> Sequence[_SubCluster] | None:
     """Ask the model for topics; None when it fails, and the vectors decide."""
     with run.op.read() as unit:
-        ids = _active_in(unit, cluster.id)[-_MOST_SHOWN:]
+        ids = _movable_in(unit, cluster.id)[-_MOST_SHOWN:]
         nodes = nodes_of(unit, ids).values()
     question = Question(
         purpose="episodic.split",
@@ -158,15 +158,15 @@ def _cut(run: PatrolRun, cluster: Cluster) -> Sequence[_SubCluster]:
     """Split by vectors."""
     # Sorted by id, so that equal similarities are ordered alike in every run and on both engines.
     with run.op.read() as unit:
-        vectors = run.op.embedding.held(unit, _active_in(unit, cluster.id)[-_AT_ONCE:])
+        vectors = run.op.embedding.held(unit, _movable_in(unit, cluster.id)[-_AT_ONCE:])
         threshold = thresholds_of(run.being, unit).cluster
     return _plan_by_vectors(cluster, dict(sorted(vectors.items())), threshold)
 
 
-def _active_in(unit: Unit, cluster_id: int) -> list[int]:
-    """List the active scenes of a cluster, oldest first."""
+def _movable_in(unit: Unit, cluster_id: int) -> list[int]:
+    """List the active scenes of a cluster that nobody has placed there, oldest first."""
     rows = unit.all("episodic.living_in", ids=[cluster_id])
-    return sorted(row["id"] for row in rows if row["status"] == "active")
+    return sorted(row["id"] for row in rows if row["status"] == "active" and not row["placed"])
 
 
 def _write_splits(tx: Transaction, splits: Iterable[tuple[Cluster, Sequence[_SubCluster]]]) -> tuple[int, int]:
@@ -175,7 +175,7 @@ def _write_splits(tx: Transaction, splits: Iterable[tuple[Cluster, Sequence[_Sub
     born = moved = 0
     touched: set[int] = set()
     for cluster, groups in splits:
-        here = set(_active_in(tx.unit, cluster.id))
+        here = set(_movable_in(tx.unit, cluster.id))
         for group in groups:
             members = [item for item in group.members if item in here]
             if len(members) < _LEAST or len(here) - len(members) < _LEAST:
@@ -205,7 +205,8 @@ def gather(run: PatrolRun) -> Change:
     def change(tx: Transaction) -> StepOutcome:
         unit, embedding = tx.unit, tx.op.embedding
         clusters, vectors = clusters_of(unit), cluster_vectors(unit, embedding)
-        folds = _plan_folds(clusters, *vectors, thresholds_of(run.being, unit).cluster)
+        chosen = {row["id"] for row in unit.all("episodic.placed_clusters")}
+        folds = _plan_folds(clusters, *vectors, thresholds_of(run.being, unit).cluster, chosen)
         moves = {cluster: into for cluster, into in folds.items() if into is not None}
         for cluster, into in moves.items():
             unit.run("episodic.move_all", cluster=cluster, into=into)
@@ -218,12 +219,12 @@ def gather(run: PatrolRun) -> Change:
 
 
 def _plan_folds(
-    clusters: Sequence[Cluster], places: Sequence[int], rows: Floats, threshold: float
+    clusters: Sequence[Cluster], places: Sequence[int], rows: Floats, threshold: float, chosen: Collection[int] = ()
 ) -> dict[int, int | None]:
     """Decide which clusters to drop and where their scenes go (None if there are none). Touches nothing."""
-    parents = {cluster.parent_id for cluster in clusters if not cluster.is_root}
-    # A cluster that is itself a parent stays: its children would lose their place.
-    small = [each for each in clusters if not each.is_root and each.active <= _SMALL and each.id not in parents]
+    # A cluster that is itself a parent stays: its children would lose their place. So does one that somebody chose.
+    staying = {cluster.parent_id for cluster in clusters if not cluster.is_root} | set(chosen)
+    small = [each for each in clusters if not each.is_root and each.active <= _SMALL and each.id not in staying]
     crowd = {cluster.id: cluster.active for cluster in clusters}
     near = _siblings(small, clusters, places, rows, threshold)
     folds: dict[int, int | None] = {}

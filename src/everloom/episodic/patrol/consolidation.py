@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from everloom.episodic.patrol.steps import NO_MODEL, Change, PatrolRun, StepOutcome, clean_text, passage_of
 from everloom.episodic.scenes.clusters import refresh
+from everloom.episodic.scenes.history import PATROL, record
 from everloom.episodic.scenes.node import Node, absorb, nodes_of, scene_columns, scene_document
 from everloom.episodic.scenes.scene import GRACE, LONGEST, SceneContent, lifespan, merge_contents, strengthen
 from everloom.errors import MalformedReply, ProviderError
@@ -91,6 +92,7 @@ class _Plan:
         absorbed = []
         for item in dict.fromkeys(proposed.absorbed_ids):
             reason = "it is the survivor itself" if item == survivor else _why_not(item, nodes, spent)
+            reason = reason or _why_apart(nodes[survivor], nodes[item])
             if reason:
                 self.remarks.append(f"ignored {item} in a merge into {survivor}: {reason}")
             else:
@@ -113,6 +115,12 @@ def _why_not(item: int, nodes: Mapping[int, Node], spent: set[int]) -> str | Non
     if node.status == "dead":
         return "it is dead"
     return "it is in another merge" if item in spent else None
+
+
+def _why_apart(survivor: Node, other: Node) -> str | None:
+    """Find the reason why two scenes stay apart; None when there is none."""
+    is_divided = survivor.split_from is not None and survivor.split_from == other.split_from
+    return "somebody has split them" if is_divided else None
 
 
 def consolidate(run: PatrolRun) -> Change:
@@ -198,7 +206,7 @@ def _write(tx: Transaction, run: PatrolRun, plan: _Plan, ready: Prepared) -> Ste
         if any(_is_changed(node, now.get(node.id)) for node in merge.nodes):
             remarks.append(f"skipped the merge into {merge.survivor.id}: its scenes changed in the meantime")
         else:
-            _unite(tx, merge, tx.op.index.complete(ready, {place: ready.documents[place]}))
+            _unite(tx, merge, now, tx.op.index.complete(ready, {place: ready.documents[place]}))
             done.append(merge)
     going = [node.id for node in plan.dead if not _is_changed(node, now.get(node.id))]
     counts = {
@@ -219,7 +227,7 @@ def _is_changed(then: Node, now: Node | None) -> bool:
     return now is None or decided_by(then) != decided_by(now)
 
 
-def _unite(tx: Transaction, merge: _Merge, ready: Prepared) -> None:
+def _unite(tx: Transaction, merge: _Merge, now: Mapping[int, Node], ready: Prepared) -> None:
     """Merge scenes into the survivor: text, words, vector, importance, sources."""
     survivor, unit = merge.survivor.id, tx.unit
     unit.run("episodic.scene_rewrite", id=survivor, **scene_columns(merge.content))
@@ -228,5 +236,8 @@ def _unite(tx: Transaction, merge: _Merge, ready: Prepared) -> None:
     if ready.made is not None:
         tx.op.embedding.make_whole(unit, [survivor], ready.made, tx.at)
     importance = strengthen(merge.survivor.importance)
-    unit.run("episodic.survive", id=survivor, importance=importance, lifespan=lifespan(importance))
+    placed = int(any(node.placed for node in merge.nodes))
+    unit.run("episodic.survive", id=survivor, importance=importance, lifespan=lifespan(importance), placed=placed)
     absorb(tx, survivor, (node.id for node in merge.absorbed))
+    before = {node.id: now[node.id] for node in merge.nodes}
+    record(tx, "merge", before, before, author=PATROL)

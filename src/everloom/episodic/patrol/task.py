@@ -32,6 +32,8 @@ from everloom.store import Row, Unit, value_from
 from everloom.store.contract import FOREVER
 
 TASK = "patrol"
+# Alive, or why they are dead.
+_STATES = ("active", "dying", "faded", "absorbed", "split", "undone")
 
 # In this order; ❶ to ❼ are the contract's. `feel` comes before ❹, which clears the mark of fresh scenes; `reflect`
 # comes last, because nothing depends on it.
@@ -188,8 +190,8 @@ def _state_of(being: Being, patrol: Row, lease: Row | None) -> dict[str, Any]:
 
 
 def census(being: Being) -> dict[str, int]:
-    """Count scenes by state (active, dying, faded, absorbed), clusters, and waiting notes."""
+    """Count scenes by state, clusters, and waiting notes."""
     with being.op.read() as unit:
         counts = {(row["death"] or row["status"]): row["count"] for row in unit.all("episodic.census")}
-        states = {state: counts.get(state, 0) for state in ("active", "dying", "faded", "absorbed")}
+        states = {state: counts.get(state, 0) for state in _STATES}
         return {**states, "clusters": len(unit.all("episodic.cluster_counts")), "pending": pending(unit)}

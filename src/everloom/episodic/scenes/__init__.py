@@ -5,6 +5,7 @@ Refuses to know patrols, recall and entries, which build on this room.
 
 from everloom.episodic.scenes.clusters import Cluster
 from everloom.episodic.scenes.editing import MergedNodes, merge_nodes, pin_node, show_node
+from everloom.episodic.scenes.history import FieldChange, SceneChange, SceneHistory, node_history
 from everloom.episodic.scenes.node import Node
 from everloom.episodic.scenes.overview import (
     ClusterMap,
@@ -21,15 +22,19 @@ __all__ = [
     "ClusterMap",
     "Emotion",
     "EmotionHistory",
+    "FieldChange",
     "MergedNodes",
     "Node",
     "Scene",
+    "SceneChange",
+    "SceneHistory",
     "SceneList",
     "When",
     "emotions_over_time",
     "list_scenes",
     "map_clusters",
     "merge_nodes",
+    "node_history",
     "pin_node",
     "show_node",
 ]

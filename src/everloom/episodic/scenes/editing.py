@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from everloom.episodic.being import Being
 from everloom.episodic.scenes.clusters import refresh
-from everloom.episodic.scenes.node import Node, absorb, add_documents, add_nodes, nodes_of, scene_document
+from everloom.episodic.scenes.history import record
+from everloom.episodic.scenes.node import Node, absorb, add_documents, add_nodes, check_living, nodes_of, scene_document
 from everloom.episodic.scenes.scene import LONGEST, merge_contents
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.journal import pin
@@ -60,10 +61,13 @@ def merge_nodes(
             raise Conflict("one of the scenes has just been changed", hint="read them again, then try once more")
         document = replace(ready.documents[0], session_id=tx.session_id)
         (fresh,) = add_documents(tx, Prepared((document,), ready.words, made))
-        add_nodes(tx.unit, [(fresh, whole, nodes[ids[0]].cluster_id)], tx.at, patrol_id=None, fresh=False)
+        # Where somebody has put one of them, or else where the first one is.
+        home = next((node for node in nodes.values() if node.placed), nodes[ids[0]])
+        add_nodes(tx.unit, [(fresh, whole, home.cluster_id)], tx.at, patrol_id=None, fresh=False)
+        tx.unit.run("episodic.place", id=fresh, cluster=home.cluster_id, placed=int(home.placed))
         absorb(tx, fresh, ids)
         refresh(tx.unit, op.embedding, {node.cluster_id for node in nodes.values()})
-        tx.event(id=fresh, absorbed=ids)
+        record(tx, "merge", nodes, [fresh, *ids])
         return fresh
 
     asked = {"node_ids": ids, "summary": summary, "feeling": feeling}
@@ -77,8 +81,8 @@ def pin_node(being: Being, node_id: int, *, pinned: bool, key: str | None = None
     def act(tx: Transaction) -> Node:
         unit = tx.unit
         node = _existing(unit, [node_id])[node_id]
-        if pinned and node.death == "absorbed":
-            raise Conflict(f"scene {node_id} was absorbed", hint=f"pin {node.absorbed_into}, which it was merged into")
+        if pinned:
+            check_living(node, "pin")
         pin(unit, node_id, pinned)
         if pinned and unit.run("episodic.awaken", id=node_id):
             refresh(unit, being.op.embedding, [node.cluster_id])
@@ -105,8 +109,5 @@ def _mergeable(unit: Unit, ids: Sequence[int]) -> dict[int, Node]:
                 f"scene {node.id} is pinned",
                 hint="unpin it first with unpin_node: a pinned scene is never merged into another",
             )
-        if node.death == "absorbed":
-            raise Conflict(
-                f"scene {node.id} was absorbed", hint=f"merge {node.absorbed_into}, which it was merged into"
-            )
+        check_living(node, "merge")
     return nodes

@@ -1,10 +1,11 @@
 """A scene node: a scene with its cluster and its life, as rows store it and as verbs show it.
 
-Reads and writes rows inside the caller's unit of work. Decides nothing.
+Reads and writes rows inside the caller's unit of work.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -24,6 +25,7 @@ from everloom.episodic.scenes.scene import (
     scene_text,
     time_texts,
 )
+from everloom.errors import Conflict
 from everloom.kernel.lifecycle import strength_after_patrols
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document, Prepared
@@ -32,6 +34,8 @@ from everloom.store import Row, Unit, value_from
 from everloom.store.contract import Value
 
 KIND = "scene"
+# 48 bits: two versions of one scene that are alike by chance would take millions of changes.
+_VERSION_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +56,17 @@ class Node:
     reactivation_count: int
     last_activated: datetime
     created_at: datetime
-    death: Literal["faded", "absorbed"] | None = None
+    death: Literal["faded", "absorbed", "split", "undone"] | None = None
     absorbed_into: int | None = None
+    # The scenes that it was split into, and the one that it is a part of.
+    split_into: tuple[int, ...] = ()
+    split_from: int | None = None
+    # Whether somebody chose its cluster; patrols leave it there.
+    placed: bool = False
     dying_since: int | None = None
     patrol_id: int | None = None
+    # Whoever changes it can say which version they saw; ageing makes no new one.
+    version: str = ""
     # What was left off to keep within the budget of an answer.
     note: str | None = None
 
@@ -163,15 +174,41 @@ def absorb(tx: Transaction, survivor: int, ids: Iterable[int]) -> None:
 
 def nodes_of(unit: Unit, ids: Sequence[int]) -> dict[int, Node]:
     """Read scene nodes by id; ids of anything else are absent."""
-    return {row["id"]: _node_from(row) for row in unit.all("episodic.node_of", ids=list(ids))}
+    rows = unit.all("episodic.node_of", ids=list(ids))
+    wholes = [row["id"] for row in rows if row["death"] == "split"]
+    parts: dict[int, list[int]] = {}
+    for part in unit.all("episodic.parts_of", ids=wholes) if wholes else ():
+        parts.setdefault(part["split_from"], []).append(part["id"])
+    return {row["id"]: _node_from(row, tuple(parts.get(row["id"], ()))) for row in rows}
 
 
-def _node_from(row: Row) -> Node:
+def _node_from(row: Row, parts: tuple[int, ...]) -> Node:
     return value_from(
         Node,
         row,
         scene=scene_from(row["action"], row["body"]),
         themes=tuple(json.loads(row["themes"])),
         emotion=None if row["valence"] is None else Emotion(*(row[axis] for axis in AXES)),
+        split_into=parts,
+        version=_version(row),
         note=None,
     )
+
+
+def _version(row: Row) -> str:
+    """Hash what people can change about a scene."""
+    # Whether it has faded is left out: that is age, which changes nothing that anybody wrote.
+    ended = None if row["death"] == "faded" else row["death"]
+    told = [row[name] for name in ("action", "feeling", "themes", "body", "importance", *AXES, "cluster_id")]
+    return hashlib.sha256(json.dumps([*told, ended], ensure_ascii=False).encode()).hexdigest()[:_VERSION_LENGTH]
+
+
+def check_living(node: Node, verb: str) -> None:
+    """Refuse to change a scene that lives on in others, and say in which."""
+    hint = {
+        "absorbed": f"{verb} {node.absorbed_into}, which it was merged into",
+        "split": f"{verb} its parts: {', '.join(map(str, node.split_into))}",
+        "undone": "node_history tells by which change; undo that one to bring it back",
+    }.get(node.death or "")
+    if hint is not None:
+        raise Conflict(f"scene {node.id} was {node.death}", hint=hint)

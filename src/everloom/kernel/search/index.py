@@ -252,6 +252,10 @@ class Index:
         """Record that one document already says what the others say."""
         unit.many("words.cover_add", ({"item": item, "cover": cover_id} for item in item_ids))
 
+    def uncover(self, unit: Unit, item_ids: Sequence[int]) -> None:
+        """Let documents stand for themselves again, whatever said the same."""
+        unit.run("words.cover_lift", ids=list(item_ids))
+
 
 def words_of(row: Row) -> tuple[str, str]:
     """Split the document of a row into the words of its text and those of its lighter field."""

@@ -99,7 +99,7 @@ VALUES (:workspace, :id, :cluster, 'active', :importance, :lifespan, 0, 0, :at, 
 -- Read scenes with their lifecycles.
 SELECT s.id, s.action, s.feeling, s.themes, s.body, s.valence, s.arousal, s.dominance, s.safety, s.novelty, s.trust,
     s.patrol_id, s.created_at, l.cluster_id, l.status, l.importance, l.session_count, l.reactivation_count,
-    l.last_activated, l.fresh, l.death, l.absorbed_into, l.dying_since, COALESCE(a.pinned, 0) AS pinned
+    l.last_activated, l.fresh, l.death, l.absorbed_into, l.dying_since, l.placed, l.split_from, COALESCE(a.pinned, 0) AS pinned
 FROM scene AS s JOIN scene_life AS l ON l.workspace_id = s.workspace_id AND l.scene_id = s.id
 LEFT JOIN access AS a ON a.workspace_id = s.workspace_id AND a.item_id = s.id
 WHERE s.workspace_id = :workspace AND s.id IN (:*ids) ORDER BY s.id;
@@ -112,7 +112,7 @@ ORDER BY l.importance DESC, l.last_activated DESC, l.scene_id DESC LIMIT :limit;
 -- name: living_in
 -- List the living scenes of clusters.
 -- Unordered: to sort them, SQLite would read all scenes by their key.
-SELECT scene_id AS id, cluster_id, status, fresh, importance FROM scene_life
+SELECT scene_id AS id, cluster_id, status, fresh, importance, placed FROM scene_life
 WHERE workspace_id = :workspace AND cluster_id IN (:*ids) AND status <> 'dead';
 
 -- name: status_of
@@ -177,7 +177,7 @@ WHERE workspace_id = :workspace AND scene_id = :id;
 -- name: survive
 -- Update the lifecycle of a scene into which others were merged.
 UPDATE scene_life SET status = 'active', death = NULL, dying_since = NULL, fresh = 0, importance = :importance,
-    lifespan = :lifespan
+    lifespan = :lifespan, placed = :placed
 WHERE workspace_id = :workspace AND scene_id = :id;
 
 -- name: awaken
@@ -186,8 +186,28 @@ UPDATE scene_life SET status = 'active', death = NULL, dying_since = NULL
 WHERE workspace_id = :workspace AND scene_id = :id AND (status = 'dying' OR death = 'faded');
 
 -- name: move
--- Move scenes to another cluster.
-UPDATE scene_life SET cluster_id = :cluster WHERE workspace_id = :workspace AND scene_id IN (:*ids);
+-- Move scenes to another cluster, except those that somebody has placed.
+UPDATE scene_life SET cluster_id = :cluster WHERE workspace_id = :workspace AND scene_id IN (:*ids) AND placed = 0;
+
+-- name: place
+-- Put a scene into a cluster: by somebody's choice, where patrols leave it, or for them to move again.
+UPDATE scene_life SET cluster_id = :cluster, placed = :placed WHERE workspace_id = :workspace AND scene_id = :id;
+
+-- name: parts_of
+-- List the parts that scenes were split into, without those of a split that was undone.
+SELECT scene_id AS id, split_from FROM scene_life WHERE workspace_id = :workspace AND split_from IN (:*ids)
+    AND (death IS NULL OR death <> 'undone')
+ORDER BY scene_id;
+
+-- name: split_off
+-- List all parts that scenes were ever split into.
+SELECT scene_id AS id, split_from FROM scene_life WHERE workspace_id = :workspace AND split_from IN (:*ids)
+ORDER BY scene_id;
+
+-- name: placed_clusters
+-- List the clusters that somebody chose for a scene which lives or may come back: these are not folded.
+SELECT DISTINCT cluster_id AS id FROM scene_life
+WHERE workspace_id = :workspace AND placed = 1 AND (death IS NULL OR death = 'faded');
 
 -- name: move_all
 -- Move all scenes of a cluster to another.
@@ -485,7 +505,7 @@ FROM document AS d JOIN scene AS s ON s.workspace_id = d.workspace_id AND s.id =
 JOIN scene_life AS l ON l.workspace_id = d.workspace_id AND l.scene_id = d.item_id
 LEFT JOIN access AS a ON a.workspace_id = d.workspace_id AND a.item_id = d.item_id
 WHERE d.workspace_id = :workspace AND d.kind = 'scene' AND d.happened_at >= :since
-    AND (l.death IS NULL OR l.death <> 'absorbed')
+    AND (l.death IS NULL OR l.death = 'faded')
 ORDER BY d.happened_at, d.item_id LIMIT :limit;
 
 -- name: story_before
@@ -493,7 +513,7 @@ ORDER BY d.happened_at, d.item_id LIMIT :limit;
 SELECT d.item_id AS id, d.happened_at FROM document AS d
 JOIN scene_life AS l ON l.workspace_id = d.workspace_id AND l.scene_id = d.item_id
 WHERE d.workspace_id = :workspace AND d.kind = 'scene' AND d.happened_at < :at
-    AND (l.death IS NULL OR l.death <> 'absorbed')
+    AND (l.death IS NULL OR l.death = 'faded')
 ORDER BY d.happened_at DESC, d.item_id DESC LIMIT 1;
 
 -- name: story_after
@@ -501,5 +521,94 @@ ORDER BY d.happened_at DESC, d.item_id DESC LIMIT 1;
 SELECT d.item_id AS id, d.happened_at FROM document AS d
 JOIN scene_life AS l ON l.workspace_id = d.workspace_id AND l.scene_id = d.item_id
 WHERE d.workspace_id = :workspace AND d.kind = 'scene' AND d.happened_at >= :at
-    AND (l.death IS NULL OR l.death <> 'absorbed')
+    AND (l.death IS NULL OR l.death = 'faded')
 ORDER BY d.happened_at, d.item_id LIMIT 1;
+
+-- name: change_add
+-- Record what a change did to one scene.
+INSERT INTO scene_change (workspace_id, id, scene_id, act, author, was, became, reason)
+VALUES (:workspace, :id, :scene, :act, :author, :was, :became, :reason);
+
+-- name: change_of
+-- Read the changes with some ids, scene by scene.
+SELECT c.id, c.scene_id, c.act, c.author, c.was, c.became, c.reason, c.undone_by, c.lost, e.at, s.label
+FROM scene_change AS c JOIN event AS e ON e.workspace_id = c.workspace_id AND e.id = c.id
+LEFT JOIN session AS s ON s.workspace_id = e.workspace_id AND s.id = e.session_id
+WHERE c.workspace_id = :workspace AND c.id IN (:*ids) ORDER BY c.id, c.scene_id;
+
+-- name: change_about
+-- List the changes of a scene, the newest first.
+SELECT id, act, undone_by FROM scene_change
+WHERE workspace_id = :workspace AND scene_id = :scene AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- name: change_later
+-- List the changes of scenes after one that still hold, the newest first.
+SELECT id, scene_id, act FROM scene_change
+WHERE workspace_id = :workspace AND scene_id IN (:*ids) AND id > :after AND act <> 'undo' AND undone_by IS NULL
+ORDER BY id DESC;
+
+-- name: change_undo
+-- Record by which change another was undone, or that it holds again.
+UPDATE scene_change SET undone_by = :by WHERE workspace_id = :workspace AND id = :id;
+
+-- name: change_undone
+-- List the changes that one has undone.
+SELECT DISTINCT id FROM scene_change WHERE workspace_id = :workspace AND undone_by = :by;
+
+-- name: change_texts
+-- Read what changes of scenes tell.
+SELECT id, scene_id, was, became, reason FROM scene_change WHERE workspace_id = :workspace;
+
+-- name: change_told
+-- Read what the changes of some scenes tell.
+SELECT id, scene_id, was, became, reason FROM scene_change WHERE workspace_id = :workspace AND scene_id IN (:*ids)
+ORDER BY id;
+
+-- name: change_beside
+-- Read the other scenes of the changes that concern some scenes.
+SELECT id, scene_id, was, became, reason FROM scene_change
+WHERE workspace_id = :workspace AND scene_id NOT IN (:*ids)
+    AND id IN (SELECT c.id FROM scene_change AS c WHERE c.workspace_id = :workspace AND c.scene_id IN (:*ids));
+
+-- name: change_blank
+-- Take the words out of a change, which can then no longer be undone.
+UPDATE scene_change SET was = :was, became = :became, reason = :reason, lost = 1
+WHERE workspace_id = :workspace AND id = :id AND scene_id = :scene;
+
+-- name: change_drop
+-- Delete the changes of scenes.
+DELETE FROM scene_change WHERE workspace_id = :workspace AND scene_id IN (:*ids);
+
+-- name: life_copy
+-- Give the parts of a scene its life: they are as old and as strong as it was.
+UPDATE scene_life SET session_count = :session_count, reactivation_count = :reactivation_count,
+    last_activated = :last_activated, status = :status, death = :death, dying_since = :dying_since, placed = :placed,
+    split_from = :split_from
+WHERE workspace_id = :workspace AND scene_id = :id;
+
+-- name: life_weigh
+-- Give a scene another importance; a dying one that is strong enough for it lives on.
+UPDATE scene_life SET importance = :importance, lifespan = :lifespan,
+    dying_since = CASE WHEN session_count - reactivation_count < :lifespan THEN NULL ELSE dying_since END,
+    status = CASE WHEN status = 'dying' AND session_count - reactivation_count < :lifespan THEN 'active' ELSE status END
+WHERE workspace_id = :workspace AND scene_id = :id;
+
+-- name: life_end
+-- Let a scene be alive, or dead for a reason.
+UPDATE scene_life SET status = :status, death = :death, absorbed_into = :absorbed_into, dying_since = NULL, fresh = 0
+WHERE workspace_id = :workspace AND scene_id = :id;
+
+-- name: part_free
+-- Let parts stand for themselves whose whole goes.
+UPDATE scene_life SET split_from = NULL WHERE workspace_id = :workspace AND scene_id IN (:*ids);
+
+-- name: whole_of
+-- Find the scenes that parts were split from.
+SELECT scene_id AS id, split_from FROM scene_life
+WHERE workspace_id = :workspace AND scene_id IN (:*ids) AND split_from IS NOT NULL;
+
+-- name: undone_on
+-- List the scenes whose making was undone and that were made from others.
+SELECT l.scene_id AS id, e.source_id FROM source AS e
+JOIN scene_life AS l ON l.workspace_id = e.workspace_id AND l.scene_id = e.item_id
+WHERE e.workspace_id = :workspace AND e.source_id IN (:*ids) AND l.death = 'undone';

@@ -166,6 +166,10 @@ JOIN document AS d ON d.workspace_id = c.workspace_id AND d.item_id = c.cover_id
 WHERE c.workspace_id = :workspace AND c.item_id IN (:*ids)
     AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of);
 
+-- name: cover_lift
+-- Let documents stand for themselves again, whatever covered them.
+DELETE FROM cover WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
 -- name: cover_drop
 -- Delete the covers of deleted documents, in both directions.
 DELETE FROM cover WHERE workspace_id = :workspace AND (item_id IN (:*ids) OR cover_id IN (:*ids));
