@@ -567,7 +567,7 @@ ORDER BY id;
 -- name: change_beside
 -- Read the other scenes of the changes that concern some scenes.
 SELECT id, scene_id, was, became, reason FROM scene_change
-WHERE workspace_id = :workspace AND scene_id NOT IN (:*ids)
+WHERE workspace_id = :workspace AND NOT (scene_id IN (:*ids))
     AND id IN (SELECT c.id FROM scene_change AS c WHERE c.workspace_id = :workspace AND c.scene_id IN (:*ids));
 
 -- name: change_blank
