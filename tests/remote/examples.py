@@ -104,6 +104,11 @@ EPISODIC: dict[str, Example] = {
     "merge_nodes": lambda w, got: w.episodic.merge_nodes(
         [each.node.id for each in got["search_memory"].hits[:2]], "Both."
     ),
+    "correct_node": lambda w, got: w.episodic.correct_node(got["merge_nodes"].node.id, feeling="glad", emotion="v=0.5"),
+    "move_node": lambda w, got: w.episodic.move_node(got["merge_nodes"].node.id, name="Afloat"),
+    "split_node": lambda w, got: w.episodic.split_node(got["merge_nodes"].node.id, ["One.", {"action": "The other."}]),
+    "undo_change": lambda w, got: w.episodic.undo_change(got["merge_nodes"].node.id),
+    "node_history": lambda w, got: w.episodic.node_history(got["merge_nodes"].node.id),
     "patrol_report": lambda w, _: w.episodic.patrol_report(),
     "list_scenes": lambda w, _: w.episodic.list_scenes(),
     "map_clusters": lambda w, _: w.episodic.map_clusters(),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from everloom.episodic.curation import CorrectionVerbs
 from everloom.kernel.verbs import (
     ADDS,
     ADDS_ONCE,
@@ -77,7 +78,7 @@ def _tool(title: str, effect: Effect, models: str, *, agent: bool = False) -> Ca
     return verb(title, effect, tools=("episodic",), models=models, agent=agent)
 
 
-class Episodic:
+class Episodic(CorrectionVerbs):
     """What happened to a Being, and how it felt."""
 
     def __init__(self, being: Being, work: Work, jobs: PatrolJobs) -> None:

@@ -8,14 +8,17 @@ from pathlib import Path
 from tests.graph.sample import BROKEN, EDGE, PROBLEM, SOLUTION, write_sample
 from tests.surfaces.cli.conftest import Call
 
-# {first}, {second}: scenes; {folder}: a place for files.
+# {first}, {second}: scenes; {changed}: one with a history; {folder}: a place for files.
 BEING = {
     "episodic census": "",
+    "episodic correct-node": "{first} --feeling glad",
     "episodic emotions-over-time": "",
     "episodic get-context": "",
     "episodic list-scenes": "",
     "episodic map-clusters": "",
     "episodic merge-nodes": "{first} {second} --summary Both.",
+    "episodic move-node": "{first} --name Afloat",
+    "episodic node-history": "{first}",
     "episodic patrol-report": "",
     "episodic pin-node": "{first}",
     "episodic recall": "boat",
@@ -23,7 +26,9 @@ BEING = {
     "episodic search-history": "boat",
     "episodic search-memory": "boat",
     "episodic show": "{first}",
+    "episodic split-node": "{first} --part One. --part Two.",
     "episodic trigger-patrol": "",
+    "episodic undo-change": "{changed}",
     "episodic unpin-node": "{first}",
     "episodic update-memory": "knowledge append Boats float.",
     "episodic update-notes": "--note Buy-paint.",
@@ -77,7 +82,7 @@ SCENES = [
 
 
 def lived(call: Call, folder: Path) -> dict[str, str]:
-    """Let a Being live through two scenes; give their ids."""
+    """Let a Being live through two scenes; give their ids, and that of one which was corrected."""
     (folder / "scenes.json").write_text(json.dumps(SCENES))
     for name, text in (("boats", "James painted boat number {}."), ("towns", "Audrey likes the old town of Nr. {}.")):
         (folder / f"{name}.txt").write_text("\n\n".join(text.format(each) for each in range(40)))
@@ -85,7 +90,8 @@ def lived(call: Call, folder: Path) -> dict[str, str]:
     assert call("patrol", "--json").result
     found = call("episodic", "search-memory", "boat", "--json").result
     first, second = (str(each["node"]["id"]) for each in found["hits"][:2])
-    return {"first": first, "second": second}
+    assert call("episodic", "correct-node", second, "--feeling", "merry", "--json").result
+    return {"first": first, "second": second, "changed": second}
 
 
 def woven(call: Call, folder: Path) -> dict[str, str]:

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
 from everloom.clock import shown
+from everloom.episodic.changes import ChangedNodes
 from everloom.episodic.entries import MemoryEntry, MemoryUpdated, NotesUpdated
 from everloom.episodic.patrol import Patrolled, PatrolReport
 from everloom.episodic.recall import ClusterMemory, ContextBlocks, FoundScenes, Recall, SaidMessage
-from everloom.episodic.scenes import MergedNodes, Node
+from everloom.episodic.scenes import MergedNodes, Node, SceneChange, SceneHistory
 from everloom.episodic.story import Story
 from everloom.surfaces.cli.render.parts import Part, Renderer
 from everloom.surfaces.cli.render.plot import can_draw
@@ -44,14 +45,53 @@ def _node(value: Node, _zone: ZoneInfo) -> Iterator[Part]:
         ("status", f"{value.status}{f' ({value.death})' if value.death else ''}{', pinned' if value.pinned else ''}"),
         ("importance", f"{value.importance:.2f}, of which {value.strength:.2f} is left"),
         ("patrols", f"{value.session_count}, recalled {value.reactivation_count} times"),
-        ("cluster", str(value.cluster_id)),
+        ("cluster", f"{value.cluster_id}{' (placed by hand)' if value.placed else ''}"),
         ("themes", value.themes),
         ("actors", value.scene.actors),
         ("emotion", "" if value.emotion is None else json.dumps(value.emotion.as_dict())),
         ("absorbed into", "" if value.absorbed_into is None else str(value.absorbed_into)),
+        ("split into", ", ".join(map(str, value.split_into))),
+        ("part of", "" if value.split_from is None else str(value.split_from)),
+        ("version", value.version),
     ]
     yield value.text
     yield Table([(name, each) for name, each in facts if each not in ("", ())])
+
+
+def _changed(value: ChangedNodes, _zone: ZoneInfo) -> Iterator[Part]:
+    yield from value.remarks
+    for each in value.changes:
+        yield from _fields(each)
+    if value.changes:
+        first = value.changes[0]
+        yield f"change {first.id}; `everloom episodic undo-change {first.scene_id} {first.id}` takes it back"
+
+
+def _fields(change: SceneChange) -> Iterator[str]:
+    made = {"split": "a part", "merge": "merged from the others", "correct": "tells it anew"}
+    if change.is_new:
+        yield f"scene {change.scene_id} is new: {made.get(change.act, change.act)}"
+    for each in change.fields:
+        yield f"scene {change.scene_id}: {each.field}: {_value(each.before)} → {_value(each.after)}"
+
+
+def _value(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict | str) else str(value).lower()
+
+
+def _history(value: SceneHistory, zone: ZoneInfo) -> Iterator[Part]:
+    if not value.changes:
+        yield f"scene {value.node_id} was not changed since it was taken in"
+    for each in value.changes:
+        who = each.author if each.session is None else f"{each.author} in session {each.session}"
+        undone = "" if each.undone_by is None else f", undone by change {each.undone_by}"
+        lost = ", with words that were forgotten since" if each.is_lost else ""
+        yield f"change {each.id} ({each.act}) {shown(each.at, zone)} by {who}{undone}{lost}"
+        yield from (f"  {line}" for line in _fields(each))
+        if each.reason:
+            yield f"  because: {each.reason}"
+    if value.more:
+        yield f"older ones: --before {value.changes[-1].id}"
 
 
 def _report(value: PatrolReport, zone: ZoneInfo) -> Iterator[Part]:
@@ -80,6 +120,7 @@ def _patrolled(value: Patrolled, zone: ZoneInfo) -> Iterator[Part]:
 
 
 RENDERERS: dict[type, Renderer] = {
+    ChangedNodes: _changed,
     ClusterMemory: lambda it, _: [it.text or "there are no clusters yet: the first patrol creates them"],
     ContextBlocks: lambda it, _: [it.system_prompt, "", it.snapshot, "", "# Recent scenes", it.recent_nodes],
     FoundScenes: lambda it, _: [it.text],
@@ -91,6 +132,7 @@ RENDERERS: dict[type, Renderer] = {
     PatrolReport: _report,
     Patrolled: _patrolled,
     Recall: lambda it, _: [it.text or f"nothing: {it.reason}"],
+    SceneHistory: _history,
     Story: _story,
     SaidMessage: lambda it, _: [f"[{it.id}]{'' if it.fits else ' (does not fit well)'} {it.text}"],
 }
