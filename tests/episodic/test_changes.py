@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -132,12 +133,13 @@ def test_of_two_who_saw_the_same_version_the_second_is_refused(being: Episodic) 
     patrol(being, 2)
     assert being.show(item).version == seen, "age is no change"
     being.correct_node(item, feeling="proud", expected_version=seen)
-    for act in (
+    acts: tuple[Callable[[], object], ...] = (
         lambda: being.correct_node(item, feeling="sad", expected_version=seen),
         lambda: being.move_node(item, name="Music", expected_version=seen),
         lambda: being.split_node(item, ["One", "Two"], expected_version=seen),
         lambda: being.undo_change(item, expected_version=seen),
-    ):
+    )
+    for act in acts:
         with pytest.raises(Conflict, match="version"):
             act()
     assert being.show(item).feeling == "proud"
@@ -149,7 +151,7 @@ def test_a_scene_is_split_into_parts_that_are_as_old_as_it_was(being: Episodic, 
     patrol(being, 3)
     being.pin_node(item)
     whole = being.show(item)
-    parts = [
+    parts: list[dict[str, Any] | str] = [
         "James tuned the organ",
         {"action": "Ada baked a cake", "actors": ["Ada"], "importance": 0.2, "themes": []},
     ]
@@ -226,7 +228,7 @@ def test_a_scene_stays_where_somebody_has_put_it(being: Episodic, loom: Loom, st
         being.move_node(item, 999_999)
     for wrong in ({"cluster_id": target, "name": "Both"}, {"name": "  "}):
         with pytest.raises(Rejected):
-            being.move_node(item, **wrong)  # type: ignore[arg-type]
+            being.move_node(item, **wrong)
     assert_clusters_agree(loom, "james", store_url)
 
 

@@ -108,6 +108,54 @@ def test_scenes_are_noted_patrolled_and_merged(site: Site, visitor: Visitor) -> 
     assert "It was absorbed" in absorbed
 
 
+@pytest.mark.promise("page.scenes")
+def test_a_scene_is_corrected_split_moved_and_put_back_by_forms(
+    site: Site, visitor: Visitor, clock: ManualClock
+) -> None:
+    memory = site.workspace.episodic
+    item = live(site, clock, 1)[-1]
+    page = visitor.see(f"scenes/{item}")
+    assert "It is as it was taken in." in page
+    assert "Nothing was changed." in said_in(visitor.send(page, "/correct")), "an untouched form changes nothing"
+    sent = {"feeling": "worn out", "actors": "James\nIvo", "when": "2026-11-02 | sanded | calm", "trust": ""}
+    page = visitor.send(page, "/correct", **sent, reason="Ivo was there")
+    assert "Corrected" in said_in(page)
+    node = memory.show(item)
+    assert (node.feeling, node.scene.actors, str(node.scene.when[0])) == (
+        "worn out",
+        ("James", "Ivo"),
+        "2026-11-02（sanded）",
+    )
+    assert node.emotion is not None
+    assert (node.emotion.trust, node.emotion.valence) == (0.0, 0.5)
+    (change,) = memory.node_history(item).changes
+    assert [each.field for each in change.fields] == ["actors", "when", "feeling", "emotion"]
+    assert change.author == "person"
+    for told in ("Ivo was there", "worn out", "<bdi>James</bdi>; <bdi>Ivo</bdi>", "undo change"):
+        assert told in page, told
+    memory.correct_node(item, setting="the yard")
+    refused = visitor.send(page, "/correct", 422, feeling="too late")
+    assert "is at version" in refused
+    assert "too late</textarea>" in refused, "what was typed is not lost"
+    page = visitor.send(visitor.see(f"scenes/{item}"), "/move", name="The yard", root="Private")
+    assert "Moved" in said_in(page)
+    assert "(placed by hand)" in page
+    page = visitor.send(page, "/move", free="yes")
+    assert "Patrols place it again." in said_in(page)
+    assert "tell 2 to 20 parts" in visitor.send(page, "/split", 422, parts="Alone")
+    page = visitor.send(page, "/split", parts="James sands the mast.\nIvo sweeps the yard.")
+    assert "It was split" in page
+    assert "/correct" not in page, "what was split is corrected in its parts"
+    parts = memory.show(item).split_into
+    assert [memory.show(each).scene.action for each in parts] == ["James sands the mast.", "Ivo sweeps the yard."]
+    assert f'It is a part of <a href="/w/{site.workspace.info.id}/scenes/{item}"' in visitor.see(f"scenes/{parts[0]}")
+    page = visitor.send(page, "/undo")
+    assert "Undone" in said_in(page)
+    assert memory.show(item).split_into == ()
+    assert "Forget …" in page
+    assert "What made it was undone" in visitor.see(f"scenes/{parts[1]}")
+
+
 def test_a_scene_that_cannot_be_read_is_told_with_what_was_typed(visitor: Visitor) -> None:
     page = visitor.see("scenes")
     refused = visitor.send(page, "scenes/note", 422, action="x" * 100, note="y" * 250_000)

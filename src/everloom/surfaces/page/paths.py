@@ -12,6 +12,8 @@ from everloom.surfaces.page.visit import Visit
 
 # Every page of a workspace is below its id: names may hold any character, and may change.
 WORKSPACE = "/w/{workspace:int}/"
+SCENES = f"{WORKSPACE}scenes"
+SCENE = f"{SCENES}/{{id:int}}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from everloom.episodic.scenes.scene import AXES, GRACE, lifespan
 from everloom.errors import EverloomError
 from everloom.kernel.lifecycle import DYING, PATROLS_TO_FADE, strength_after_patrols
-from everloom.surfaces.page.paths import WORKSPACE, form, look
+from everloom.surfaces.page.paths import SCENE, SCENES, WORKSPACE, form, look
 from everloom.surfaces.page.pictures.clusters import ClusterDot, draw_clusters
 from everloom.surfaces.page.pictures.emotions import FeltPoint, draw_bars, draw_lines
 from everloom.surfaces.page.pictures.lifetime import Lifetime, draw_lifetime
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from everloom.episodic.scenes import ClusterMap, EmotionHistory, Node
     from everloom.episodic.scenes.overview import PlacedCluster
 
-_SCENES = f"{WORKSPACE}scenes"
-_SCENE = f"{_SCENES}/{{id:int}}"
 _TOKENS = 60_000
 _NEWEST, _IN_CLUSTER, _PATROLS = 15, 50, 20
 _MOST_PATROLS = 100
+# How much of the history of a scene is shown, and how many clusters it can be moved to by a list.
+_CHANGES, _OFFERED = 20, 100
 # How many of the notes that wait are shown.
 _MOST_WAITING = 30
 
@@ -148,14 +148,30 @@ def _inside(visit: Visit, cluster_id: int, error: EverloomError | None = None) -
 
 
 def scene(visit: Visit) -> Response:
-    """Show one scene: what happened, how it felt, how it lives."""
+    """Show one scene: what happened, how it felt, how it lives, what was changed about it."""
+    return shown_scene(visit)
+
+
+def shown_scene(
+    visit: Visit, error: EverloomError | None = None, typed: Mapping[str, str] | None = None, which: str = ""
+) -> Response:
+    """Show the scene of the path; with what was typed into one of its forms if that was refused."""
     node_id = visit.number_in_path("id")
     memory = visit.workspace.episodic
     node = memory.show(node_id)
     why = visit.workspace.why(node_id)
+    before = visit.asked_number("before", 0) or None
     return visit.page(
         "scene.html",
+        200 if error is None else 422,
         title=f"Scene {node_id}",
+        history=memory.node_history(node_id, before=before, limit=_CHANGES, max_tokens=_TOKENS),
+        clusters=memory.map_clusters(limit=_OFFERED, max_tokens=_TOKENS).clusters,
+        told=told_of(node),
+        axes=AXES,
+        error=error,
+        refused=which,
+        typed=defaultdict(str, typed or {}),
         node=node,
         cluster=memory.list_scenes(node.cluster_id, limit=1).cluster,
         bars=None if node.emotion is None else draw_bars(node.emotion.as_dict()),
@@ -169,6 +185,23 @@ def scene(visit: Visit) -> Response:
     )
 
 
+def told_of(node: Node) -> dict[str, str]:
+    """Write the fields of a scene as its form shows them: a list has a line for each entry."""
+    scene = node.scene
+    when = (f"{each.date} | {each.action} | {each.feeling}".rstrip(" |") for each in scene.when)
+    numbers = {axis: f"{value:g}" for axis, value in (node.emotion.as_dict() if node.emotion else {}).items()}
+    return {
+        "action": scene.action,
+        "feeling": node.feeling,
+        "setting": scene.setting,
+        "importance": f"{node.importance:g}",
+        "when": "\n".join(when),
+        "themes": "\n".join(node.themes),
+        **{name: "\n".join(getattr(scene, name)) for name in ("actors", "dialogue", "sensory")},
+        **{axis: numbers.get(axis, "") for axis in AXES},
+    }
+
+
 def _lifetime(node: Node) -> Lifetime:
     dies_at = max(0, lifespan(node.importance))
     return Lifetime(
@@ -178,7 +211,7 @@ def _lifetime(node: Node) -> Lifetime:
         fades_at=dies_at + GRACE,
         bound=DYING,
         strength_at=partial(_strength, node.importance),
-        is_ageing=node.death != "absorbed",
+        is_ageing=node.death in (None, "faded"),
     )
 
 
@@ -265,12 +298,12 @@ def merge(visit: Visit) -> Response:
 
 
 PATHS = (
-    look(_SCENES, scenes),
-    form(f"{_SCENES}/note", note_scene),
-    look(f"{_SCENES}/cluster/{{id:int}}", cluster),
-    form(f"{_SCENES}/cluster/{{id:int}}/merge", merge),
-    look(_SCENE, scene),
-    form(f"{_SCENE}/pin", pin_scene),
+    look(SCENES, scenes),
+    form(f"{SCENES}/note", note_scene),
+    look(f"{SCENES}/cluster/{{id:int}}", cluster),
+    form(f"{SCENES}/cluster/{{id:int}}/merge", merge),
+    look(SCENE, scene),
+    form(f"{SCENE}/pin", pin_scene),
     look(f"{WORKSPACE}patrols", patrols),
     form(f"{WORKSPACE}patrols", patrol),
 )
