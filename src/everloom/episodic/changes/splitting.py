@@ -67,8 +67,8 @@ def split_node(
         tx.unit.run("episodic.life_end", id=item, status="dead", death="split", absorbed_into=None)
         if now.pinned:
             for each in ids:
-                pin(tx.unit, each, True, tx.at)
-            pin(tx.unit, item, False, tx.at)
+                pin(tx.unit, each, True)
+            pin(tx.unit, item, False)
         cover(tx, nodes_of(tx.unit, [item]).values())
         settle(being, tx, {item: now}, [item, *ids])
         return record(tx, "split", {item: now}, [item, *ids], reason=reason)

@@ -159,9 +159,9 @@ def _put_back(tx: Transaction, each: _PutBack, ready: Prepared | None) -> None:
         home, placed = target.get("cluster_id", now.cluster_id), target.get("placed", now.placed)
         unit.run("episodic.place", id=now.id, cluster=home, placed=int(placed))
     if "pinned" in target:
-        pin(unit, now.id, bool(target["pinned"]), tx.at)
+        pin(unit, now.id, bool(target["pinned"]))
     if each.is_ending and now.pinned:
-        pin(unit, now.id, False, tx.at)
+        pin(unit, now.id, False)
 
 
 def _preview(plan: Sequence[_PutBack], chosen: Sequence[SceneChange]) -> ChangedNodes:
