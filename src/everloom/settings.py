@@ -47,6 +47,14 @@ def _parted(value: object) -> object:
 _Parted = Annotated[tuple[str, ...], BeforeValidator(_parted)]
 
 
+def _inner_folder(value: str) -> str:
+    """Check a folder inside a directory: a relative path without hidden parts and ways out."""
+    parts = [part for part in value.replace("\\", "/").split("/") if part]
+    if value.startswith(("/", "~")) or ":" in value or any(part.startswith(".") for part in parts):
+        raise ValueError("give a folder inside the graph's directory, such as graph or notes/pages")
+    return "/".join(parts)
+
+
 class Section(BaseModel):
     """A group of settings; an unknown name in it is an error, so that a typing mistake does not pass silently."""
 
@@ -168,6 +176,12 @@ class GraphSettings(Section):
     merge_driver: bool = Field(
         default=True,
         description="register in a repository's settings that git asks everloom to merge the graph's files",
+    )
+    ignore: _Parted = Field(
+        default=("templates",), description="folders whose notes are no memories: names, or paths in the directory"
+    )
+    pages: Annotated[str, AfterValidator(_inner_folder)] = Field(
+        default="", description="folder of CORE.md and REFLECTION.md in the directory; if empty, the directory itself"
     )
 
 

@@ -65,6 +65,8 @@ def _live_on(loom: Loom) -> None:
     assert other.keep_history() is None
     other.store(type="general", title="Lofoten", content="Islands, *cod*, and light.")
     (Path(other.opened.disk.root) / "photo.bin").write_bytes(bytes(range(256)))
+    (Path(other.opened.disk.root) / "Harbour.md").write_text("Boats lie here, see [[Lofoten]].\n", encoding="utf-8")
+    assert other.follow().added == 1
     with place.records("program").write() as writer:
         writer.put(("threads", "one"), "state", {"step": 3}, data=bytes(range(256)))
     with TemporaryDirectory() as folder:

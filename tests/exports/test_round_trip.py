@@ -113,7 +113,8 @@ def test_what_came_back_can_be_used(full: FullMemory, store_url: str) -> None:
         with pytest.raises(EverloomError):
             place.semantic.remember(["boat"], "The boat leaks at the third plank.")
         graph = place.graphs.open("travels")
-        assert [each.title for each in graph.search().memories] == ["Lofoten"]
+        assert {each.title for each in graph.search().memories} == {"Lofoten", "Harbour"}
+        assert [each.memory.title for each in graph.related(graph.recall("Lofoten").memories[0].id)] == ["Harbour"]
         assert graph.opened.disk.root.is_relative_to(loom.places.of(place.info))
         assert (graph.opened.disk.root / "photo.bin").read_bytes() == bytes(range(256))
         assert graph.opened.git.history(graph.search().memories[0].path, 5, within=100) != ()

@@ -13,8 +13,10 @@ from everloom.clock import Clock, ManualClock
 from everloom.graph import Graph
 from everloom.graph.files.disk import Disk, FileEntry
 from everloom.graph.files.parser import read_file
+from everloom.graph.index.scan import files_of
+from everloom.graph.kinds import path_id
 from everloom.graph.parameters import MemoryType
-from everloom.graph.results import Edge, Memory, Stored
+from everloom.graph.results import Edge, GraphOptions, Memory, Stored
 from everloom.loom import Loom, open_loom
 from everloom.settings import Settings
 
@@ -70,8 +72,10 @@ def commits(directory: Path) -> list[str]:
 def files_say(directory: Path) -> dict[str, Any]:
     """Read all memories and edges from the files alone."""
     disk = Disk(directory)
-    seen = [read_file(disk, entry.path).content for entry in disk.walk() if isinstance(entry, FileEntry)]
-    return {each.id: each for each in seen if isinstance(each, Memory | Edge)}
+    listed = files_of(disk, GraphOptions())
+    seen = [read_file(disk, entry.path).content for entry in listed if isinstance(entry, FileEntry)]
+    # A note without an id is known by its path, unless it was renamed.
+    return {each.id or path_id(each.path): each for each in seen if isinstance(each, Memory | Edge)}
 
 
 def assert_agreement(loom: Loom, graph: Graph) -> None:
@@ -86,7 +90,7 @@ def assert_agreement(loom: Loom, graph: Graph) -> None:
             row["item_id"]: row for row in unit.all("words.document_of", ids=[row["id"] for row in rows.values()])
         }
         assert unit.all("graph.intent_all", graph=graph_id) == []
-    memories = {each.id: each for each in said.values() if isinstance(each, Memory)}
+    memories = {uuid: each for uuid, each in said.items() if isinstance(each, Memory)}
     assert rows.keys() == memories.keys()
     assert edges.keys() == said.keys() - memories.keys()
     for uuid, memory in memories.items():
@@ -97,7 +101,7 @@ def assert_agreement(loom: Loom, graph: Graph) -> None:
             memory.path,
             memory.importance,
         )
-        assert json.loads(row["tags"]) == list(memory.tags)
+        assert json.loads(row["tags"]) == list(memory.all_tags)
         assert documents[row["id"]]["title"] == memory.title
         assert documents[row["id"]]["text"].startswith(memory.content)
         own = [side for side in sides if side["uuid"] == uuid]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from everloom.graph.files.fields import parse_list
 from everloom.graph.files.frontmatter import BOM, UnreadableFile, load_fields, load_quickly, load_thoroughly, split_file
-from everloom.graph.files.parser import parse_list
 from everloom.graph.files.rewriting import edit_lines, quoted, rewrite, tag_text
 
 SEED = """id: a1b2c3d4-e5f6-7890-abcd-ef1234567890

@@ -247,7 +247,7 @@ def test_storing_draws_relations_in_the_same_operation(loom: Loom, graph: Graph)
 @pytest.mark.promise("graph.8-auto-edges")
 def test_a_failure_to_draw_relations_never_fails_the_store(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = keep(graph, "Redis connection drops", "problem", tags=("redis",))
-    (graph.directory / problem.path).write_text("broken")
+    (graph.directory / problem.path).write_bytes(b"\xff")
     stored = keep(graph, "Redis connection drops fixed", "fix", connect=True, tags=("redis",))
     assert stored.auto_edges == ()
     assert "no front matter" in str(stored.auto_edge_error)

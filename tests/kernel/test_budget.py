@@ -199,6 +199,7 @@ def test_in_a_crowded_workspace_no_answer_is_longer_than_its_budget(place: Works
         (graph.tags, ()),
         (graph.stats, ()),
         (graph.recent, ()),
+        (graph.report, ()),
         (graph.core, ()),
         (mind.search_memory, ("the boat",)),
         (mind.list_notes, ()),

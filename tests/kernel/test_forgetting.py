@@ -484,10 +484,11 @@ REFERRING = frozenset(
 TELLING = frozenset(
     (
         "array_entry being cluster compaction document edge embedding entry event exchange graph graph_file "
-        "graph_intent heartbeat held import_item import_part import_source item job lease memory message mind_note "
-        "mind_note_version note observation patrol patrol_step perspective posting program_record reading receipt "
-        "relation scene scene_change scene_life scheduled session session_snapshot signal subject subject_name "
-        "subject_tag term tombstone tombstone_digest tombstone_secret understanding usage"
+        "graph_intent heartbeat held import_item import_part import_source item job lease memory memory_name "
+        "message mind_note mind_note_version note observation patrol patrol_step perspective plain_note posting "
+        "program_record reading receipt relation scene scene_change scene_life scheduled session "
+        "session_snapshot signal subject subject_name subject_tag term text_link tombstone tombstone_digest "
+        "tombstone_secret understanding usage"
     ).split()
 )
 

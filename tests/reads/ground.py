@@ -169,6 +169,7 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
             "tags": {"action": "list"},
             "stats": {},
             "recent": {},
+            "report": {},
             "draw": {},
             "history": {"id": held.memory},
             "version": {"id": held.memory, "commit": held.commit},

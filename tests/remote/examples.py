@@ -138,6 +138,7 @@ GRAPH: dict[str, Example] = {
     "tags": lambda w, _: (w.graph.tags(action="suggest", id=SOLUTION), w.graph.tags())[1],
     "stats": lambda w, _: w.graph.stats(),
     "recent": lambda w, _: w.graph.recent(),
+    "report": lambda w, _: w.graph.report(),
     "draw": lambda w, _: w.graph.draw(),
     "pages": lambda w, _: w.graph.pages(),
     "history": lambda w, _: w.graph.history(SOLUTION),

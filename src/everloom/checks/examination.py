@@ -247,18 +247,23 @@ def _check_files(loom: Loom) -> Iterator[Check]:
 
 
 def _check_graphs(loom: Loom) -> Iterator[Check]:
-    """Check for files of graphs that cannot be used, as the last look at each directory found them."""
+    """Check for files of graphs that cannot be used, and count those that were read with assumptions."""
     for place in loom.workspaces.list():
         with loom.store.read(place.id) as unit:
             rows = unit.all("graph.graph_all")
             found = {row["id"]: unit.all("graph.file_problems", graph=row["id"]) for row in rows}
+            assumed = {row["id"]: unit.all("graph.note_count", graph=row["id"])[0]["assumed"] for row in rows}
         for row in rows:
+            name = f"graph {row['name']} of {place.name}"
             if broken := found[row["id"]]:
                 named = "; ".join(f"{each['path']}: {each['problem']}" for each in broken[:_MOST_NAMED])
                 more = f"; and {len(broken) - _MOST_NAMED} more" if len(broken) > _MOST_NAMED else ""
                 message = f"{len(broken)} files in {row['directory']} cannot be used: {named}{more}"
                 mend = "correct them by hand; nothing changes them, and they are read again as soon as they change"
-                yield Check(f"graph {row['name']} of {place.name}", "warn", message, mend)
+                yield Check(name, "warn", message, mend)
+            if count := assumed[row["id"]]:
+                mend = f"`everloom graph report --graph '{row['name']}' -w '{place.name}'` names them"
+                yield Check(name, "ok", f"{count:,} files were read with assumptions", mend)
 
 
 def _check_travel(loom: Loom) -> Iterator[Check]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from everloom.graph.files.changeset import Changeset
 from everloom.graph.graphs import Graphs
 from everloom.graph.operations.edges import EdgeFields, update_edge
 from everloom.graph.operations.memories import MemoryFields, update
@@ -27,7 +26,7 @@ class GraphCorrector:
         if memory is not None:
             graph = self._graphs.opened(memory["graph_id"])
             # Whoever corrects has decided what is true; the text is replaced as it is now.
-            known = version_of(Changeset(graph.disk).read(memory["path"], Memory))
+            known = version_of(graph.changeset().read(memory["path"], Memory))
             fields = MemoryFields(content=new.text, title=new.summary)
             if not update(graph, memory["uuid"], fields, known, lambda tx: also(tx, item)).changed:
                 raise SaysThatAlready(f"memory {item} says that already", hint="give what is right")
@@ -36,7 +35,7 @@ class GraphCorrector:
         if edge is None:
             return None
         graph = self._graphs.opened(edge["graph_id"])
-        known = version_of(Changeset(graph.disk).read(edge["path"], Edge))
+        known = version_of(graph.changeset().read(edge["path"], Edge))
         if edge["description"] == new.text.strip():
             raise SaysThatAlready(f"edge {item} says that already", hint="give what is right")
         update_edge(graph, edge["uuid"], EdgeFields(description=new.text), known, lambda tx: also(tx, item))

@@ -13,11 +13,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from urllib.parse import quote
 
-from everloom.graph.files.changeset import Changeset, Drop, FileChange, FilePlan, Put
+from everloom.graph.files.changeset import Drop, FileChange, FilePlan, Put
 from everloom.graph.graphs import Graphs
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.executor import complete, intend, sole_writer, stage
-from everloom.graph.index.indexer import file_key
+from everloom.graph.index.notes import drop_mentions, file_key
 from everloom.graph.kinds import CORE, EPISODES, REFLECTION
 from everloom.graph.results import Memory
 from everloom.kernel.forgetting.plan import Consequences, Doomed, ForgetPlan, Spared
@@ -109,6 +109,8 @@ class GraphEraser(Eraser):
             paths = [each.names[1] for each in doomed]
             unit.run("graph.file_drop", graph=graph_id, paths=paths)
         unit.run("graph.relation_drop", ids=plan.of(_MEMORY))
+        drop_mentions(unit, plan.of(_MEMORY))
+        unit.run("graph.note_drop", ids=plan.of(_MEMORY))
         unit.run("graph.memory_drop", ids=plan.of(_MEMORY))
         unit.run("graph.edge_drop", ids=plan.of(_EDGE))
 
@@ -149,7 +151,7 @@ def _edge(row: Row) -> Doomed:
 
 def _without(unit: Unit, graph: OpenGraph, doomed: Sequence[Doomed]) -> tuple[FileChange, ...]:
     """Plan to remove files, and the relations to them in others."""
-    files = Changeset(graph.disk)
+    files = graph.changeset()
     gone = {each.names[0] for each in doomed}
     others: dict[str, str] = {}
     for each in doomed:
@@ -174,7 +176,7 @@ def _pages(graph: OpenGraph, doomed: Sequence[Doomed]) -> list[FileChange]:
     """Plan to take memories out of the pages that name them; the next refresh writes the pages anew."""
     named = re.compile("|".join(_needle(each) for each in doomed if each.kind == _MEMORY) or r"(?!)")
     changes: list[FileChange] = []
-    for path in (CORE, REFLECTION):
+    for path in (graph.page(CORE), graph.page(REFLECTION)):
         changes += _rewritten(graph, path, lambda text: _keep(text.splitlines(keepends=True), named))
     folder = graph.disk.root / EPISODES
     for file in sorted(folder.iterdir()) if folder.is_dir() else ():

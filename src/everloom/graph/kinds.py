@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
+from uuid import UUID, uuid5
 
 from everloom.errors import Rejected
 
@@ -29,6 +31,9 @@ KINDS: dict[str, _MemoryKind] = {
     "procedure": _MemoryKind("graph/procedures", 1.4),
     "insight": _MemoryKind("graph/insights", 1.25),
 }
+# A note without a type is of this one, and an own type of a person weighs as much.
+DEFAULT_TYPE = "general"
+OWN_WEIGHT = KINDS[DEFAULT_TYPE].weight
 RELATIONS = ("SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOLLOWS", "RELATED_TO")
 
 MEMORIES, EDGES, VAULT, EPISODES = "graph", "graph/edges", "vault", "episodes"
@@ -39,14 +44,37 @@ ACCESS = "_access.tsv"
 # in the configuration, API keys), so committing them would fill the history with noise or leak a secret.
 IGNORE, GITIGNORE = ".gitignore", "_state.json\n_index.json\n_embeddings.json\n_config.json\n.everloom/\n"
 
+# The name space of ids that are made from paths; it must never change.
+_NOTES = UUID("6f1e9a5c-2d0b-5b7e-9c4e-3a8d51f0c7b2")
+
 # The fields of a procedure that hold a list of texts.
 LISTS = ("steps", "preconditions", "postconditions")
 DEFAULT_STRENGTH = 0.5
 
 
+def path_id(path: str, salt: str = "") -> str:
+    """Make the id of a note that has none from its path; the same on every machine."""
+    return str(uuid5(_NOTES, unicodedata.normalize("NFC", path) + salt))
+
+
+def folded_type(name: str) -> str:
+    """Normalise the spelling of a type."""
+    return " ".join(name.split()).casefold().replace("-", "_")
+
+
+def weight_of(name: str) -> float:
+    """Return how slowly memories of a type fade."""
+    return KINDS[name].weight if name in KINDS else OWN_WEIGHT
+
+
+def directory_of(name: str) -> str:
+    """Return the directory for new files of a type."""
+    return KINDS[name if name in KINDS else DEFAULT_TYPE].directory
+
+
 def checked_type(name: str) -> str:
     """Check the name of a memory type and normalise its spelling."""
-    folded = name.strip().lower().replace("-", "_")
+    folded = folded_type(name)
     if folded not in KINDS:
         raise Rejected(f"there is no memory type {name!r}", hint=f"use one of {', '.join(KINDS)}")
     return folded

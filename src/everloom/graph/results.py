@@ -33,6 +33,14 @@ class Relation:
         return self.target, self.type, self.direction
 
 
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What was assumed when a file was read: about which field, and what."""
+
+    field: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """A memory as read from its file, with the state that the store holds about it."""
@@ -52,6 +60,11 @@ class Memory:
     created: datetime
     updated: datetime
     relations: tuple[Relation, ...] = ()
+    # Other names; what the text mentions: tags with a hash, and the insides of [[links]]. Only the text says so.
+    aliases: tuple[str, ...] = ()
+    body_tags: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    assumed: tuple[Assumption, ...] = ()
     path: str = ""
     item: int = 0
     access_count: int = 0
@@ -60,6 +73,16 @@ class Memory:
     status: str = ""
     version: str = ""
     note: str | None = None
+
+    @property
+    def has_own_id(self) -> bool:
+        """Say whether the file itself holds the id."""
+        return all(each.field != "id" for each in self.assumed)
+
+    @property
+    def all_tags(self) -> tuple[str, ...]:
+        """List the tags of the front matter and of the text."""
+        return tuple(dict.fromkeys([*self.tags, *self.body_tags]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +101,16 @@ class Edge:
     description: str = ""
     path: str = ""
     version: str = ""
+    # Only a [[link]] in the text of the first memory, whose file `path` is then; there is no file of the edge.
+    in_text: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphOptions:
-    """The settings of graphs; `known_projects` are the tags that name projects."""
+    """The settings of graphs; `known_projects` are the tags that name projects.
+
+    `ignore` are folders whose notes are no memories, and `pages` is the folder of the generated pages.
+    """
 
     known_projects: tuple[str, ...] = ()
     auto_commit: bool = True
@@ -93,6 +121,8 @@ class GraphOptions:
     access: str = "git"
     # Whether git may ask everloom to merge the graph's files.
     merge_driver: bool = True
+    ignore: tuple[str, ...] = ("templates",)
+    pages: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +241,7 @@ class RelatedMemory:
     direction: str
     strength: float | None
     edge_id: str | None
+    in_text: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +254,7 @@ class DrawnRelation:
     strength: float | None
     context: str | None
     edge_id: str | None
+    in_text: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -447,4 +479,45 @@ class GraphStats:
     problems: tuple[FileProblem, ...]
     # What to do about the problems, once for all of them.
     mend: str | None = None
+    # Files without an id, files about which anything was assumed, and links in texts; `report` names them.
+    plain_notes: int = 0
+    assumed: int = 0
+    text_links: int = 0
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssumedFile:
+    """A file that is not in the graph's own format, and what was assumed to read it."""
+
+    path: str
+    id: str
+    title: str
+    has_id: bool
+    assumed: tuple[Assumption, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostLink:
+    """A link in a text that leads to no memory."""
+
+    path: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphReport:
+    """The result of `report`: what was assumed about files, which links lead nowhere, and which files cannot be read.
+
+    The numbers count all of them, also those that were left off.
+    """
+
+    graph: str
+    directory: str
+    memories: int
+    plain_notes: int
+    text_links: int
+    assumed: tuple[AssumedFile, ...]
+    unresolved: tuple[LostLink, ...]
+    problems: tuple[FileProblem, ...]
     note: str | None = None

@@ -45,6 +45,14 @@ class UpkeepVerbs:
 
         return fitted(list_memories(self._graph, LIVING, limit, beyond), max_tokens, way=GET)
 
+    @verb("Report", READS)
+    def report(self, *, max_tokens: MaxTokens = PAGE_TOKENS) -> results.GraphReport:
+        """List what was assumed to read files, links that lead nowhere, and files that cannot be read."""
+        from everloom.graph.operations.report import report
+        from everloom.kernel.answer.budget import fitted
+
+        return fitted(report(self._graph), max_tokens, way=FILE)
+
     @verb("Draw", READS)
     def draw(
         self,
@@ -98,7 +106,7 @@ class UpkeepVerbs:
         from everloom.graph.pages.core import read_page
         from everloom.kernel.answer.budget import fitted
 
-        found = (read_page(self._graph, name) for name in (CORE, REFLECTION))
+        found = (read_page(self._graph, self._graph.page(name)) for name in (CORE, REFLECTION))
         return fitted(tuple(each for each in found if each is not None), max_tokens, way=FILE)
 
     @verb("Merge two memories", DESTROYS)

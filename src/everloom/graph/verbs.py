@@ -405,7 +405,7 @@ class Graph(UpkeepVerbs):
         idempotency_key: Key = None,
     ) -> results.NotedEpisode:
         """Add an entry to today's diary."""
-        from everloom.graph.files.parser import checked_tags
+        from everloom.graph.files.fields import checked_tags
         from everloom.graph.pages.episodes import Episode, add_episode
 
         told: dict[str, Any] = {"title": title, "type": type, "tags": checked_tags(tags), "summary": summary}
@@ -454,7 +454,7 @@ class Graph(UpkeepVerbs):
             once = graph.under("reflection", idempotency_key).once
             page = once.do(graph.op, results.Page, lambda: write_reflection(graph))
         else:
-            page = read_page(graph, REFLECTION) or write_reflection(graph, is_asked=False)
+            page = read_page(graph, graph.page(REFLECTION)) or write_reflection(graph, is_asked=False)
         return fitted(page, max_tokens, way=FILE)
 
     @_tool("Core page", ADDS_ONCE, "CORE.md: the most active memories, on one page.")
@@ -471,7 +471,7 @@ class Graph(UpkeepVerbs):
             once = graph.under("core", idempotency_key).once
             page = once.do(graph.op, results.Page, lambda: write_core(graph))
         else:
-            page = read_page(graph, CORE) or write_core(graph, is_asked=False)
+            page = read_page(graph, graph.page(CORE)) or write_core(graph, is_asked=False)
         return fitted(page, max_tokens, way=FILE)
 
     @_tool("Tags", READS, "Count tags, count those that occur with one, or suggest tags for a memory.")

@@ -19,7 +19,8 @@ from zoneinfo import ZoneInfo
 
 from everloom.clock import to_micros
 from everloom.graph.files.disk import FileEntry, digest
-from everloom.graph.files.parser import LONGEST_ID, parse_number
+from everloom.graph.files.fields import parse_number
+from everloom.graph.files.parser import LONGEST_ID
 from everloom.graph.kinds import REFLECTION
 from everloom.graph.results import FileProblem
 

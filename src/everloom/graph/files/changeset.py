@@ -133,21 +133,27 @@ class _Draft:
             return b""
         if self.file is None or self.said is None:
             return render_file(self.says)
+        # A note without an id gets one when it is first changed, and not by being read.
+        if self.before is not None and replace(self.says, id=self.said.id) == self.said:
+            return self.before
         return revise_file(self.file, self.said, self.says)
 
 
 class Changeset:
     """The files of one operation, changed in memory before anything is written."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: Disk, id_at: Callable[[str], str] = lambda _: "") -> None:
         self._disk = disk
+        self._id_at = id_at
         self._drafts: dict[str, _Draft] = {}
 
     def read(self, path: str, kind: type[ContentT]) -> ContentT:
         """Read a memory or an edge, with the changes that this operation has made so far."""
         if path not in self._drafts:
             data, file, content = open_file(self._disk, path)
-            self._drafts[path] = _Draft(data, file, content, content)
+            # The id that the index has given a note is the one that it gets.
+            known = content if content.id else replace(content, id=self._id_at(path))
+            self._drafts[path] = _Draft(data, file, content, known)
         says = self._drafts[path].says
         if not isinstance(says, kind):
             raise UnreadableFile(f"{path} is no longer {'an edge' if kind is Edge else 'a memory'}")

@@ -9,6 +9,7 @@ know how files are merged: `merging.py` does.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from contextlib import suppress
@@ -27,16 +28,16 @@ log = logger_of(__name__)
 _DRIVER = "everloom"
 _BEGIN, _END = "# What everloom needs here; the lines up to the end are rewritten.", "# The end of what everloom needs."
 # Stronger than the attributes that the repository itself contains.
-_MERGED = (f"/{CORE}", f"/{REFLECTION}", f"/{ACCESS}", f"/{EPISODES}/*.md", f"/{MEMORIES}/**", f"/{VAULT}/**")
-_PAGES = (f"/{CORE}", f"/{REFLECTION}")
+_MERGED = (f"/{ACCESS}", f"/{EPISODES}/*.md", f"/{MEMORIES}/**", f"/{VAULT}/**")
 # The clones that this process has seen to, with what was wanted: looking again would cost every commit two processes.
-_done: set[tuple[Path, bool, bool]] = set()
+_done: set[tuple[Path, bool, bool, str]] = set()
 _turn = Lock()
+_ODD = re.compile(r"[\s\"*\[\]?\\!#]")
 
 
 def settle(git: Git, options: GraphOptions) -> None:
     """Register the merge driver in a clone, and which files git ignores; trouble is logged, and blocks nothing."""
-    wanted = (git.root, options.merge_driver, options.commit_pages)
+    wanted = (git.root, options.merge_driver, options.commit_pages, options.pages)
     with _turn:
         if wanted in _done:
             return
@@ -61,9 +62,15 @@ def _settle(git: Git, options: GraphOptions) -> None:
     if is_merged:
         git.set_value(f"merge.{_DRIVER}.name", "everloom merges memories")
         git.set_value(f"merge.{_DRIVER}.driver", driver_command())
-    lines = [f"{pattern} merge={_DRIVER}" for pattern in _MERGED] if is_merged else []
+    lines = [f"{pattern} merge={_DRIVER}" for pattern in (*_pages(options), *_MERGED)] if is_merged else []
     _write_block(git.path_of("info/attributes"), lines)
-    _write_block(git.path_of("info/exclude"), [] if options.commit_pages else list(_PAGES))
+    _write_block(git.path_of("info/exclude"), [] if options.commit_pages else _pages(options))
+
+
+def _pages(options: GraphOptions) -> list[str]:
+    """Return the patterns of the generated pages; git would read some characters of a folder's name as its own."""
+    folder = f"/{options.pages}/" if options.pages else "/"
+    return [_ODD.sub("?", folder) + name for name in (CORE, REFLECTION)]
 
 
 def _write_block(file: Path, lines: list[str]) -> None:

@@ -13,7 +13,8 @@ import shutil
 import stat
 import time
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -39,6 +40,8 @@ _LONGEST_SLUG = 60
 _LONGEST_EDGE_SLUG = 40
 _LINK_OUTSIDE = "it is a link to a place outside the directory"
 _UNSAFE = re.compile(r"[^a-z0-9]+")
+_HYPHENS = re.compile(r"-+")
+_NEVER_NOTES = frozenset({"node_modules"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +99,14 @@ class Disk:
         except OSError as error:
             raise StoreError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
 
-    def is_walked(self, path: str) -> bool:
-        """Check whether `walk` comes to a file or a folder of this name: none of it is hidden, or below a link."""
+    def is_walked(self, path: str, ignored: Collection[str] = ()) -> bool:
+        """Check whether `walk` comes to a file or a folder of this name: none of it hidden, unread or below a link."""
         parts = path.split("/")
-        folder = self.root / PurePosixPath(path).parent
-        is_ours = parts[0] in (MEMORIES, VAULT) and not any(part.startswith(".") for part in parts)
-        return is_ours and Path(os.path.realpath(folder)) == folder
+        folder, unread = self.root / PurePosixPath(path).parent, _unread_folders(ignored)
+        above = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+        if any(part.startswith(".") for part in parts) or any(_is_unread(each, unread) for each in above):
+            return False
+        return Path(os.path.realpath(folder)) == folder
 
     def entry(self, path: str) -> FileEntry | FileProblem | None:
         """Read the time and size of one file that `walk` would come to; None if there is none."""
@@ -116,51 +121,56 @@ class Disk:
             return FileProblem(path, None, f"it cannot be read: {error.strerror}")
         return None if stat.S_ISDIR(status.st_mode) else FileEntry(path, status.st_mtime_ns, status.st_size)
 
-    def below(self, folder: str) -> Iterator[FileEntry | FileProblem]:
+    def below(self, folder: str, ignored: Collection[str] = ()) -> Iterator[FileEntry | FileProblem]:
         """List the files of one folder that `walk` would come to; nothing if there is no such folder."""
         where = self.root / folder
-        return self._walk(folder) if where.is_dir() and not where.is_symlink() else iter(())
+        return self._walk(folder, _unread_folders(ignored)) if where.is_dir() and not where.is_symlink() else iter(())
 
     def exists(self, path: str) -> bool:
         """Check whether anything has this name, including a dangling link."""
         return os.path.lexists(self.place(path))
 
-    def walk(self) -> Iterator[FileEntry | FileProblem]:
-        """List every memory and edge file; what cannot be followed is listed as a problem.
+    def walk(self, ignored: Collection[str] = ()) -> Iterator[FileEntry | FileProblem]:
+        """List every markdown file; what cannot be followed is listed as a problem.
 
-        The path of a problem may be a folder; then nothing is known about the files in it.
+        Hidden folders, those of package managers and `ignored` ones are not looked into: a name means folders of that
+        name anywhere outside of the graph's own, a path means that folder. The path of a problem may be a folder; then
+        nothing is known about the files in it.
         """
-        tops = [top for top in (MEMORIES, VAULT) if (self.root / top).is_dir()]
-        entries = (entry for top in tops for entry in self._walk(top))
+        entries = self._walk("", _unread_folders(ignored))
         yield from islice(entries, MOST_FILES)
         if next(entries, None) is not None:
-            reason = f"there are more than {MOST_FILES:,} files; the others are left out"
-            yield from (FileProblem(top, None, reason) for top in tops)
+            yield FileProblem(".", None, f"there are more than {MOST_FILES:,} files; the others are left out")
 
-    def _walk(self, folder: str) -> Iterator[FileEntry | FileProblem]:
+    def _walk(self, folder: str, unread: AbstractSet[str]) -> Iterator[FileEntry | FileProblem]:
         try:
             with os.scandir(self.root / folder) as found:
                 entries = sorted(found, key=lambda each: each.name)
         except OSError as error:
-            yield FileProblem(folder, None, f"it cannot be listed: {error.strerror}")
+            yield FileProblem(folder or ".", None, f"it cannot be listed: {error.strerror}")
             return
         for entry in entries:
-            path = f"{folder}/{entry.name}"
+            path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.name.startswith("."):
                 continue
             if not _is_text(path):
                 yield FileProblem(path.encode(errors="backslashreplace").decode(), None, "its name is not UTF-8")
             elif entry.is_dir(follow_symlinks=False):
-                yield from self._walk(path)
+                if not _is_unread(path, unread):
+                    yield from self._walk(path, unread)
             elif found_file := self._look_at(path, entry):
                 yield found_file
 
     def _look_at(self, path: str, entry: os.DirEntry[str]) -> FileEntry | FileProblem | None:
         """Read the time and size of a file of ours; a link that leads nowhere or out of the directory is a problem."""
         try:
+            is_note = entry.name.endswith(".md")
+            # A link to a picture elsewhere is no business of ours; one to a folder may hide notes.
+            if not is_note and not entry.is_dir():
+                return None
             if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(self.root):
                 return FileProblem(path, None, _LINK_OUTSIDE)
-            if not entry.name.endswith(".md") or entry.is_dir():
+            if not is_note or entry.is_dir():
                 return None
             status = entry.stat()
         except FileNotFoundError:
@@ -289,8 +299,31 @@ def _is_text(name: str) -> bool:
     return True
 
 
+def _unread_folders(ignored: Collection[str]) -> AbstractSet[str]:
+    """Return the names and paths of folders that are not looked into."""
+    return frozenset(each.strip("/").casefold() for each in ignored) | _NEVER_NOTES
+
+
+def _is_unread(folder: str, unread: AbstractSet[str]) -> bool:
+    """Check whether a folder is one that nobody keeps notes in."""
+    folded = folder.casefold()
+    if folded.startswith((f"{MEMORIES}/", f"{VAULT}/")):
+        return False
+    return folded in unread or folded.rpartition("/")[2] in unread
+
+
+def title_slug(title: str, longest: int = _LONGEST_SLUG) -> str:
+    """Reduce a title to lower-case letters and digits of its own script, and hyphens."""
+    # Composed, because a name that is stored in two spellings would be two files to one system and one to another.
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", title).lower())
+    letters = "".join(char if unicodedata.category(char)[0] in "LNM" else "-" for char in folded)
+    # A letter may take four bytes, and a file name has 255 of them.
+    short = _HYPHENS.sub("-", letters).strip("-")[:longest].encode()[: 2 * longest].decode(errors="ignore")
+    return short.strip("-") or "memory"
+
+
 def slug(text: str, longest: int = _LONGEST_SLUG) -> str:
-    """Reduce a text to lower-case letters, digits and hyphens."""
+    """Reduce a text to lower-case ASCII letters, digits and hyphens."""
     # Decomposed first, so that an accented letter loses its accent and not itself.
     folded = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
     return _UNSAFE.sub("-", folded.lower()).strip("-")[:longest].rstrip("-") or "memory"
@@ -314,7 +347,8 @@ def free_name(stem: str, identity: str, is_taken: Callable[[str], bool]) -> str:
 
 def edge_stem(from_title: str, relation: str, to_title: str) -> str:
     """Build the name of an edge file from the titles at both ends."""
-    return f"{slug(from_title, _LONGEST_EDGE_SLUG)}--{relation}--{slug(to_title, _LONGEST_EDGE_SLUG)}"
+    start, end = (title_slug(title, _LONGEST_EDGE_SLUG) for title in (from_title, to_title))
+    return f"{start}--{relation}--{end}"
 
 
 def conflict_name(path: str, mark: str) -> str:

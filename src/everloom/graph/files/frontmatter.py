@@ -8,6 +8,7 @@ ten thousand files load in seconds. Refuses to know the meaning of fields.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from everloom.errors import Conflict
 
 _FENCE = re.compile(r"---[ \t]*\r?\n")
+_CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _CODE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _MARKERS = (re.compile(r"^<{7}(?: |\r?$)", re.MULTILINE), re.compile(r"^>{7}(?: |\r?$)", re.MULTILINE))
 BOM = "\ufeff"
@@ -69,34 +71,71 @@ class MarkdownFile:
     @property
     def newline(self) -> str:
         """Return the line ending that this file uses."""
+        if self.is_bare:
+            first = self.body.find("\n")
+            return "\r\n" if first > 0 and self.body[first - 1] == "\r" else "\n"
         return "\r\n" if self.head.endswith("\r\n") else "\n"
+
+    @property
+    def is_bare(self) -> bool:
+        """Say whether the file has no front matter."""
+        return not self.tail
+
+    def with_fences(self) -> MarkdownFile:
+        """Return the file with empty front matter, unless it has some; nothing else changes."""
+        if not self.is_bare:
+            return self
+        fence = f"---{self.newline}"
+        return MarkdownFile(self.head + fence, "", fence, self.body)
 
     def line_of(self, key: str) -> int:
         """Find the line number of a top-level field; 1 if it is missing."""
         found = re.search(rf"^{re.escape(key)}[ \t]*:", self.yaml, re.MULTILINE)
         return 1 if found is None else 2 + self.yaml.count("\n", 0, found.start())
 
-    def with_content(self, content: str) -> MarkdownFile:
-        """Replace the body, with this file's line endings."""
-        lines = content.strip("\r\n").replace("\r\n", "\n").split("\n")
-        body = self.newline + self.newline.join(lines) + self.newline
+    def with_content(self, content: str, before: str = "") -> MarkdownFile:
+        """Replace the body, with this file's line endings; after what was there `before`, only the rest is added."""
+        if before and content.startswith(before) and self.body.strip() == before:
+            kept, added = self.body.rstrip(), content[len(before) :]
+            return self._with_body(kept + self._in_lines(added) + (self.body[len(kept) :] or self.newline))
+        # Blank lines at both ends are the person's layout.
+        start = self.body[: len(self.body) - len(self.body.lstrip("\r\n"))] if before else self.newline
+        end = self.body[len(self.body.rstrip("\r\n")) :] if before else ""
+        return self._with_body(start + self._in_lines(content.strip("\r\n")) + (end or self.newline))
+
+    def _in_lines(self, text: str) -> str:
+        return self.newline.join(text.replace("\r\n", "\n").split("\n"))
+
+    def _with_body(self, body: str) -> MarkdownFile:
         tail = self.tail if self.tail.endswith("\n") else self.tail + self.newline
         return MarkdownFile(self.head, self.yaml, tail, body)
 
 
-def split_file(data: bytes) -> MarkdownFile:
-    """Split a file at its first two `---` lines."""
+def split_file(data: bytes, *, looks_like_fields: Callable[[str], bool] | None = None) -> MarkdownFile:
+    """Split a file at its first two `---` lines.
+
+    With `looks_like_fields`, a file may be without front matter: then lines that it does not take for fields are text,
+    and the `---` around them are horizontal rules.
+    """
     text = _decode(data)
     _refuse_markers(text)
     start = len(BOM) if text.startswith(BOM) else 0
+    bare = MarkdownFile(text[:start], "", "", text[start:])
     opening = _FENCE.match(text, start)
     if opening is None:
+        if looks_like_fields is not None:
+            return bare
         raise UnreadableFile("the file has no front matter: its first line is not ---", 1)
     # The next fence closes the front matter; any further --- is a horizontal rule in the body.
-    closing = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE).search(text, opening.end())
+    closing = _CLOSING.search(text, opening.end())
     if closing is None:
+        beginning = text[opening.end() :].lstrip().split("\n", 1)[0]
+        if looks_like_fields is not None and not looks_like_fields(beginning):
+            return bare
         raise UnreadableFile("the front matter does not end: there is no second ---", 1)
     yaml = text[opening.end() : closing.start()]
+    if looks_like_fields is not None and yaml.strip() and not looks_like_fields(yaml):
+        return bare
     if len(yaml) > _LONGEST:
         raise UnreadableFile(f"the front matter is too long: {len(yaml):,} characters", 1)
     return MarkdownFile(text[: opening.end()], yaml, closing[0], text[closing.end() :])
@@ -128,7 +167,7 @@ def load_fields(text: str) -> Fields:
 
 def load_thoroughly(text: str) -> Fields:
     """Read any YAML; errors are reported with their line in the file."""
-    _refuse_bombs(text)
+    refuse_bombs(text)
     try:
         tree = YAML(typ="base", pure=True).load(text)
     except MarkedYAMLError as error:
@@ -144,7 +183,7 @@ def load_thoroughly(text: str) -> Fields:
     return tree
 
 
-def _refuse_bombs(text: str) -> None:
+def refuse_bombs(text: str) -> None:
     """Refuse YAML that would take minutes to read: deep nesting, and aliases that multiply."""
     depth = deepest = 0
     for bracket in _BRACKET.findall(text):

@@ -76,7 +76,7 @@ def _is_readable(path: str, data: bytes) -> bool:
 
 def join(path: str, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     """Merge a page, a record of use or a page of the diary; None for any other file."""
-    if path in (CORE, REFLECTION):
+    if path.rpartition("/")[2] in (CORE, REFLECTION) and not is_indexed(path, path.rpartition("/")[0]):
         return max(ours, theirs, key=lambda page: (_date_of(page), page))
     if path == ACCESS:
         return write_record(join_records([read_record(ours), read_record(theirs)]))

@@ -1,13 +1,12 @@
 """Reads files from the disk and parses their fields as memories and edges.
 
-Parsing is lenient as long as nothing is lost; anything that cannot be understood is reported with its line. Refuses to
-change anything.
+A memory is read leniently (`notes.py`), an edge strictly; what cannot be understood at all is reported with its line.
+Refuses to change anything.
 """
 
 from __future__ import annotations
 
-import json
-import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,18 +15,18 @@ from typing import Any
 
 from everloom.errors import EverloomError, Rejected
 from everloom.graph.files.disk import CONFLICT, Disk, FileEntry, digest
+from everloom.graph.files.fields import NOTHING, field_text, parse_list, parse_number
 from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile, load_fields, split_file
-from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, KINDS, LISTS, MEMORIES, VAULT
+from everloom.graph.files.lenient import load_any, looks_like_fields
+from everloom.graph.files.mentions import mentions_in
+from everloom.graph.files.notes import NoteReader
+from everloom.graph.kinds import CORE, DEFAULT_STRENGTH, EDGES, EPISODES, LISTS, MEMORIES, REFLECTION, VAULT
 from everloom.graph.results import Edge, FileProblem, Memory, Relation
 from everloom.kernel.trust.origin import read_origin
 
-_NOTHING = frozenset({"", "null", "~", "Null", "NULL"})
-# A faulty writer may have quoted a list again at every write; nesting deeper than this is ignored.
-_DEEPEST = 20
 # The contract uses uuids, but a person may choose any id; the store indexes it, so its length is limited.
 LONGEST_ID = 200
-_LONGEST_TAG = 100
-_MOST_TAGS = 50
+_DIARY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,38 +86,63 @@ def in_vault(path: str) -> bool:
     return path.startswith(f"{VAULT}/")
 
 
-def is_indexed(path: str) -> bool:
-    """Check whether a file belongs in the index."""
-    return path.endswith(".md") and path.startswith((f"{MEMORIES}/", f"{VAULT}/"))
+def in_graph(path: str) -> bool:
+    """Check whether a file is in one of the graph's own folders for types."""
+    return path.startswith(f"{MEMORIES}/")
+
+
+def is_indexed(path: str, pages: str = "") -> bool:
+    """Check whether a file belongs in the index: every markdown file, except what is generated and the diary.
+
+    `pages` is the folder of the generated pages.
+    """
+    parts = path.split("/")
+    if not path.endswith(".md") or any(part.startswith(".") for part in parts):
+        return False
+    return not is_generated(path, pages)
+
+
+def is_generated(path: str, pages: str = "") -> bool:
+    """Check whether a file is a page that is written anew, or a day of the diary."""
+    folder, _, name = path.rpartition("/")
+    if name in (CORE, REFLECTION):
+        return folder in ("", pages)
+    return folder == EPISODES and _DIARY.fullmatch(name) is not None
 
 
 def _parse(entry: FileEntry, data: bytes) -> tuple[MarkdownFile, Memory | Edge]:
-    file = split_file(data)
+    # An edge is nobody's note: it has the graph's own format, or is a mistake.
+    file = split_file(data) if is_edge(entry.path) else split_file(data, looks_like_fields=looks_like_fields)
     modified = datetime.fromtimestamp(entry.mtime_ns // 1_000_000_000, UTC)
     return file, (_parse_edge if is_edge(entry.path) else _parse_memory)(file, entry.path, modified)
 
 
 def _parse_memory(file: MarkdownFile, path: str, modified: datetime) -> Memory:
-    """Parse a memory; if it has no dates, the file's time is used."""
-    fields = load_fields(file.yaml)
-    kind = _text(file, fields, "type", needed=True).lower()
-    if kind not in KINDS:
-        raise UnreadableFile(f"there is no memory type {kind!r}", file.line_of("type"))
-    created = _instant(file, fields, "created", modified)
-    lists: dict[str, Any] = {name: parse_list(fields.get(name)) for name in ("tags", *LISTS)}
-    # A file that a person writes by hand needs only a type, an id and a title; everything else has a default.
+    """Parse a memory; whatever a file leaves out has a default, and its id is empty if it has none."""
+    fields, assumed = load_any(file.yaml)
+    note = NoteReader(file, path, fields, assumed)
+    seen = mentions_in(f"{file.yaml}\n{file.body}" if "[[" in file.yaml else file.body)
+    lists: dict[str, Any] = {name: parse_list(fields.get(name)) for name in LISTS}
+    content, identity = file.body.strip(), note.identity()
+    created = note.instant(("created", "date"), modified, from_name=True)
     return Memory(
-        id=_identity(file, fields, "id"),
-        type=kind,
-        title=_text(file, fields, "title", needed=True),
-        content=file.body.strip(),
-        importance=_share(file, fields, "importance", 0.5),
-        confidence=_share(file, fields, "confidence", 0.8),
+        id=identity,
+        type=note.type(),
+        title=note.title(),
+        content=content,
+        tags=note.tags(),
+        aliases=note.aliases(),
+        body_tags=mentions_in(content).tags if "[[" in file.yaml else seen.tags,
+        links=seen.links,
+        importance=note.share("importance", 0.5),
+        confidence=note.share("confidence", 0.8),
         origin=_origin(fields.get("origin")),
         created=created,
-        updated=_instant(file, fields, "updated", created),
-        relations=_relations(file, fields),
+        # The contract's files say when they were changed; of a note that nobody else keeps, the disk knows it.
+        updated=note.instant(("updated", "modified"), created if identity else modified),
+        relations=tuple(_relation(item) for item in note.relations()),
         path=path,
+        assumed=note.assumed,
         **lists,
     )
 
@@ -129,11 +153,11 @@ def _parse_edge(file: MarkdownFile, path: str, modified: datetime) -> Edge:
     created = _instant(file, fields, "created", modified)
     return Edge(
         id=_identity(file, fields, "id"),
-        type=_text(file, fields, "type", needed=True).upper(),
+        type=field_text(file, fields, "type", needed=True).upper(),
         from_id=_identity(file, fields, "from_id"),
-        from_title=_text(file, fields, "from_title"),
+        from_title=field_text(file, fields, "from_title"),
         to_id=_identity(file, fields, "to_id"),
-        to_title=_text(file, fields, "to_title"),
+        to_title=field_text(file, fields, "to_title"),
         strength=_share(file, fields, "strength", DEFAULT_STRENGTH),
         created=created,
         updated=_instant(file, fields, "updated", created),
@@ -142,19 +166,9 @@ def _parse_edge(file: MarkdownFile, path: str, modified: datetime) -> Edge:
     )
 
 
-def _text(file: MarkdownFile, fields: Mapping[str, Any], key: str, *, needed: bool = False) -> str:
-    """Read a text field, with runs of white space reduced to one space."""
-    value = fields.get(key, "")
-    if not isinstance(value, str):
-        raise UnreadableFile(f"{key} is not text", file.line_of(key))
-    if needed and value.strip() in _NOTHING:
-        raise UnreadableFile(f"{key} is missing", file.line_of(key))
-    return " ".join(value.split())
-
-
 def _identity(file: MarkdownFile, fields: Mapping[str, Any], key: str) -> str:
     """Read a field that holds the id of a memory or an edge."""
-    value = _text(file, fields, key, needed=True)
+    value = field_text(file, fields, key, needed=True)
     if len(value) > LONGEST_ID or not value.isprintable():
         raise UnreadableFile(f"{key} is not a valid id", file.line_of(key))
     return value
@@ -162,8 +176,8 @@ def _identity(file: MarkdownFile, fields: Mapping[str, Any], key: str) -> str:
 
 def _share(file: MarkdownFile, fields: Mapping[str, Any], key: str, default: float) -> float:
     """Read a field that holds a number from 0 to 1."""
-    text = _text(file, fields, key)
-    if text in _NOTHING:
+    text = field_text(file, fields, key)
+    if text in NOTHING:
         return default
     number = parse_number(text)
     if number is None or not 0.0 <= number <= 1.0:
@@ -171,19 +185,10 @@ def _share(file: MarkdownFile, fields: Mapping[str, Any], key: str, default: flo
     return number
 
 
-def parse_number(text: object) -> float | None:
-    """Read a finite number; None if it is not one."""
-    try:
-        number = float(str(text))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
 def _instant(file: MarkdownFile, fields: Mapping[str, Any], key: str, default: datetime) -> datetime:
     """Read a field that holds a time; without an offset it is UTC."""
-    text = _text(file, fields, key)
-    if text in _NOTHING:
+    text = field_text(file, fields, key)
+    if text in NOTHING:
         return default
     try:
         parsed = datetime.fromisoformat(text)
@@ -192,77 +197,14 @@ def _instant(file: MarkdownFile, fields: Mapping[str, Any], key: str, default: d
         raise UnreadableFile(f"{key} is {text!r}, not an ISO 8601 time", file.line_of(key)) from None
 
 
-def parse_list(value: Any, depth: int = 0) -> tuple[str, ...]:
-    """Read a list of texts, even if it was written as JSON in a string and quoted several times."""
-    if value is None or depth > _DEEPEST:
-        return ()
-    if isinstance(value, str):
-        return _unwrap(value.strip(), depth)
-    if isinstance(value, Mapping):
-        return ()
-    found = [text for item in value for text in _parse_item(item, depth)]
-    return tuple(dict.fromkeys(found))
-
-
-def checked_tags(tags: object) -> tuple[str, ...]:
-    """Check tags given as a list, a list written as JSON, or words separated by commas."""
-    if tags is None or tags == "":
-        return ()
-    if not isinstance(tags, str | list | tuple):
-        raise Rejected("tags must be a list of texts", hint='for example ["redis", "timeout"]')
-    found = tuple(dict.fromkeys(" ".join(tag.split()) for tag in parse_list(tags)))
-    if len(found) > _MOST_TAGS or any(len(tag) > _LONGEST_TAG for tag in found):
-        hint = f"give at most {_MOST_TAGS} tags of at most {_LONGEST_TAG} characters"
-        raise Rejected("there are too many tags, or one is too long", hint=hint)
-    return found
-
-
-def _parse_item(item: Any, depth: int) -> tuple[str, ...]:
-    """Read one item of a list; only an item that is itself a list is split."""
-    if isinstance(item, str) and not item.strip().startswith("["):
-        return (item.strip(),) if item.strip() else ()
-    return parse_list(item if isinstance(item, str | list | tuple) else str(item), depth + 1)
-
-
-def _unwrap(text: str, depth: int) -> tuple[str, ...]:
-    """Read a list from a string: as JSON, or separated by commas."""
-    if text in _NOTHING:
-        return ()
-    # A writer that treats a list as text escapes its quotes again at every write: ["a"] becomes "[\"a\"]", and so on.
-    # Each call undoes one level.
-    for attempt in (text, text.replace('\\"', '"')):
-        try:
-            found = json.loads(attempt)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, list) or (isinstance(found, str) and found != text):
-            return parse_list(found, depth + 1)
-    if text.startswith("["):
-        text = text.strip("[]").replace("\\", "").replace('"', "")
-    return tuple(dict.fromkeys(part for each in text.split(",") if (part := each.strip().strip("'\""))))
-
-
-def _relations(file: MarkdownFile, fields: Mapping[str, Any]) -> tuple[Relation, ...]:
-    """Parse the relations that a memory lists."""
-    found = fields.get("relations")
-    if found is None or (isinstance(found, str) and found.strip() in _NOTHING):
-        return ()
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-        raise UnreadableFile("relations is not a list of relations", file.line_of("relations"))
-    return tuple(_relation(file, item) for item in found)
-
-
-def _relation(file: MarkdownFile, item: Mapping[str, Any]) -> Relation:
+def _relation(item: Mapping[str, Any]) -> Relation:
     """Parse one relation of a memory."""
-    target, kind = item.get("target"), item.get("type")
-    direction = item.get("direction", "outgoing")
-    if not isinstance(target, str) or not isinstance(kind, str) or direction not in ("outgoing", "incoming"):
-        raise UnreadableFile("a relation needs target, type and direction", file.line_of("relations"))
     # An invalid strength or context is ignored here and stays in the file, because only changed fields are rewritten.
     strength = parse_number(item.get("strength"))
     share = strength if strength is not None and 0.0 <= strength <= 1.0 else None
     texts = {name: item[name] for name in ("context", "edge_id") if isinstance(item.get(name), str)}
-    return Relation(target=target, type=kind.upper(), direction=direction, strength=share, **texts)
+    way = item.get("direction", "outgoing")
+    return Relation(target=item["target"], type=item["type"].upper(), direction=way, strength=share, **texts)
 
 
 def _origin(written: object) -> str | None:

@@ -7,7 +7,9 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from everloom.graph.files.frontmatter import MarkdownFile, load_fields
+from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile
+from everloom.graph.files.lenient import load_any
+from everloom.graph.files.notes import is_relations
 from everloom.graph.files.rewriting import ORDER, FieldValue, field_text, rewrite
 from everloom.graph.kinds import LISTS
 from everloom.graph.results import Edge, Memory, Relation
@@ -26,14 +28,18 @@ def revise_file(file: MarkdownFile, old: Memory | Edge, new: Memory | Edge) -> b
     """Change a file from `old` to `new`; everything that did not change keeps its bytes."""
     fields = _fields(new)
     changes = {name: text for name, text in fields.items() if getattr(old, name) != getattr(new, name)}
+    known = load_any(file.yaml)[0]
+    # A note that gets its id now gets nothing else that it did without: the disk knows when it was changed.
+    if "id" in changes and "updated" not in known:
+        changes.pop("updated", None)
     # The list of relations is one field. Keys in it that only other programs know are not part of a Relation, so they
     # are copied from the file.
     if "relations" in changes and isinstance(old, Memory) and isinstance(new, Memory):
-        known = load_fields(file.yaml).get("relations")
-        changes["relations"] = _revised_relations(known, old.relations, new.relations)
-    result = replace(file, yaml=rewrite(file.yaml, changes, file.newline))
-    is_same_text = _text(new).strip() == _text(old).strip()
-    return (result if is_same_text else result.with_content(_text(new))).data
+        changes["relations"] = _revised_relations(known.get("relations"), old.relations, new.relations)
+    whole = file.with_fences() if changes else file
+    result = replace(whole, yaml=rewrite(whole.yaml, changes, whole.newline))
+    before, after = _text(old).strip(), _text(new).strip()
+    return (result if before == after else result.with_content(after, before)).data
 
 
 def _text(content: Memory | Edge) -> str:
@@ -65,6 +71,8 @@ def relation_fields(relation: Relation) -> dict[str, str]:
 
 def _revised_relations(raw: Any, old: Iterable[Relation], new: Iterable[Relation]) -> list[Mapping[str, str]] | None:
     """Write relations so that those that stay keep their unknown fields."""
+    if raw and not is_relations(raw):
+        raise UnreadableFile("relations holds something else than relations: rename that field first")
     rows = [{**row} for row in raw] if isinstance(raw, list) else []
     # Old relations are matched with the file's rows by position. Each new relation then takes the row of an equal one
     # or, failing that, of one with the same key, so that keys that only other programs know stay where they are.

@@ -19,7 +19,8 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from everloom.graph.files.frontmatter import UnreadableFile, load_fields
+from everloom.graph.files.frontmatter import UnreadableFile
+from everloom.graph.files.lenient import edit_blocks, load_any
 
 FieldValue = str | Sequence[str] | Sequence[Mapping[str, str]]
 _Edit = tuple[int, int, str]
@@ -48,7 +49,7 @@ class _Unusual(Exception):
 
 def rewrite(text: str, wanted: Mapping[str, FieldValue | None], newline: str) -> str:
     """Set fields to new values, or remove them with None; all others keep their bytes."""
-    before = load_fields(text)
+    before, assumed = load_any(text)
     # A value that is equal when parsed is left as it is written, so that quotes and spacing do not change needlessly.
     changes = {key: value for key, value in wanted.items() if _plain(value) != before.get(key)}
     if not changes:
@@ -57,14 +58,19 @@ def rewrite(text: str, wanted: Mapping[str, FieldValue | None], newline: str) ->
     after |= {key: _plain(value) for key, value in changes.items() if value is not None}
     # Each result is parsed again before it is used. YAML has more special cases than a line editor can know, and a
     # file with wrong values would be worse than an error.
-    for way in (edit_lines, _round_trip):
+    for way in (_edit_blocks,) if assumed else (edit_lines, _round_trip):
         try:
             result = way(text, before, changes, newline)
-            if load_fields(result) == after:
+            if load_any(result)[0] == after:
                 return result
         except (_Unusual, UnreadableFile, YAMLError, RecursionError):
             continue
     raise UnreadableFile("the front matter is too unusual to be changed safely", 1)
+
+
+def _edit_blocks(text: str, _before: Mapping[str, Any], changes: Mapping[str, FieldValue | None], newline: str) -> str:
+    """Edit front matter that YAML cannot read, field by field."""
+    return edit_blocks(text, {key: field_text(key, value, newline) for key, value in changes.items()}, newline)
 
 
 def _plain(value: Any) -> Any:
@@ -84,7 +90,8 @@ def edit_lines(text: str, before: Mapping[str, Any], changes: Mapping[str, Field
     if len(pairs) != len(before):
         raise _Unusual
     editor = _LineEditor(text, newline)
-    for key, value in changes.items():
+    # Backwards, because of several new lines at one place the last that is inserted comes first.
+    for key, value in sorted(changes.items(), key=lambda each: _rank(each[0]), reverse=True):
         if key not in pairs:
             editor.insert(_place_for(key, pairs, editor), field_text(key, value, newline))
         elif value is None:
@@ -96,12 +103,16 @@ def edit_lines(text: str, before: Mapping[str, Any], changes: Mapping[str, Field
 
 def _place_for(key: str, pairs: Mapping[str, tuple[Node, Node]], editor: _LineEditor) -> int:
     """Find where to insert a new field: after the last field that precedes it in the contract's order."""
-    rank = ORDER.index(key) if key in ORDER else len(ORDER)
+    rank = _rank(key)
     earlier = [name for name in pairs if name in ORDER and ORDER.index(name) < rank]
     if not earlier:
         return 0
     nearest = max(earlier, key=ORDER.index)
     return max(editor.line_end(*pairs[nearest]), 0)
+
+
+def _rank(key: str) -> int:
+    return ORDER.index(key) if key in ORDER else len(ORDER)
 
 
 class _LineEditor:

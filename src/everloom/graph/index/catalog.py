@@ -14,9 +14,11 @@ from typing import Any
 
 from everloom.clock import from_micros
 from everloom.errors import Conflict, NotFound
+from everloom.graph.files.changeset import Changeset
 from everloom.graph.files.disk import Disk
 from everloom.graph.files.git import Git
 from everloom.graph.index.decay import is_archived, strength_of
+from everloom.graph.kinds import path_id
 from everloom.graph.results import MEND, Edge, FileProblem, GraphOptions, GraphStats, Memory, MemoryBrief, Relation
 from everloom.kernel.lifecycle import vigour
 from everloom.kernel.once import UNKEYED, Once
@@ -54,6 +56,20 @@ class OpenGraph:
     def told_by(self, origin: Origin | str | None) -> OpenGraph:
         """Return this graph for memories that come from somewhere else."""
         return self if origin is None else replace(self, op=self.op.told_by(origin))
+
+    def page(self, name: str) -> str:
+        """Return the path of a generated page."""
+        return f"{self.options.pages}/{name}" if self.options.pages else name
+
+    def changeset(self) -> Changeset:
+        """Begin to change files; a note without an id is known by the one that the index gave it."""
+        return Changeset(self.disk, self._id_at)
+
+    def _id_at(self, path: str) -> str:
+        with self.op.read() as unit:
+            rows = unit.all("graph.memory_at", graph=self.id, path=path)
+        # Without a row the file has not been scanned yet; then its path says which id it will get.
+        return str(rows[0]["uuid"]) if rows else path_id(path)
 
     def row(self, identity: str | int) -> Row:
         """Read a memory's row, found as by `find`."""
@@ -148,6 +164,8 @@ def stats(graph: OpenGraph) -> GraphStats:
         (relations,) = unit.all("graph.relation_count", graph=graph.id)
         unreadable = problems(graph, unit)
         known = unit.one("graph.graph_get", id=graph.id)
+        (notes,) = unit.all("graph.note_count", graph=graph.id)
+        (links,) = unit.all("graph.link_count", graph=graph.id)
     return GraphStats(
         graph=graph.name,
         directory=str(graph.disk.root),
@@ -162,6 +180,9 @@ def stats(graph: OpenGraph) -> GraphStats:
         last_reflection=from_micros(known["reflected_at"]) if known and known["reflected_at"] is not None else None,
         problems=unreadable,
         mend=MEND if unreadable else None,
+        plain_notes=int(notes["plain"]),
+        assumed=notes["assumed"],
+        text_links=links["count"],
     )
 
 
@@ -214,4 +235,4 @@ def relation_from(row: Row) -> Relation:
 def edge_from(row: Row) -> Edge:
     """Convert a row to an edge."""
     ids = {"id": row["uuid"], "from_id": row["from_uuid"], "to_id": row["to_uuid"]}
-    return value_from(Edge, row, **ids, version="")
+    return value_from(Edge, row, **ids, version="", in_text=False)

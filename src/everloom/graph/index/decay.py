@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from everloom.clock import to_micros
-from everloom.graph.kinds import KINDS
+from everloom.graph.kinds import weight_of
 from everloom.graph.results import Decayed
 from everloom.kernel.lifecycle import VAULT_STRENGTH, Vigour, lent_days, strength_after_days, vigour
 from everloom.kernel.search import Index, Prepared
@@ -53,7 +53,7 @@ def strength_of(row: Row, now: datetime, access: tuple[int, int] | None = None) 
         return VAULT_STRENGTH
     count, begin = (row["count"] or 0, read_at(row) + (row["lent"] or 0)) if access is None else access
     days = max(0, _micros(now) - begin) / _MICROS_A_DAY
-    return strength_after_days(row["importance"], days, count, KINDS[row["type"]].weight)
+    return strength_after_days(row["importance"], days, count, weight_of(row["type"]))
 
 
 def read_at(row: Row) -> int:

@@ -133,7 +133,7 @@ def complete(
     """
     copies = _apply_all(graph.disk, key, plan.changes)
     paths = [*plan.paths, *copies]
-    indexed = [path for path in paths if is_indexed(path)]
+    indexed = [path for path in paths if is_indexed(path, graph.options.pages)]
     # Earlier batches may be indexed in transactions of their own, because the intent stays until the last one is done.
     total = len(indexed)
     while len(indexed) > BATCH:

@@ -25,8 +25,9 @@ from everloom.graph.index.decay import (
     restored_access,
     update_archive,
 )
+from everloom.graph.index.notes import drop_mentions, file_key, identified, write_notes
 from everloom.graph.results import Edge, FileProblem, Followed, Memory
-from everloom.kernel.forgetting.tombstones import recognised
+from everloom.kernel.forgetting.tombstones import recognised, text_key
 from everloom.kernel.journal import pin, register
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document, Prepared, Standing
@@ -109,11 +110,11 @@ def prepare_changes(
     index, now = graph.op.index, graph.op.now
     files = [_screened(graph, read_file(graph.disk, path)) for path in dict.fromkeys(paths)]
     with graph.op.read() as unit:
-        files = _without_forgotten(unit, files)
+        files = _without_forgotten(unit, identified(unit, graph.id, files, graph.disk))
         known_rows = _known_of(unit, graph.id, files)
         if rivals := _outranked(files, known_rows, graph.disk):
             read = [_screened(graph, read_file(graph.disk, path)) for path in rivals]
-            files = [*files, *_without_forgotten(unit, read)]
+            files = [*files, *_without_forgotten(unit, identified(unit, graph.id, read, graph.disk))]
             known_rows = _known_of(unit, graph.id, files)
         changes = _decide(files, known_rows, graph.disk)
         known = index.documents(unit, [row["id"] for _, row in changes.memories if row is not None])
@@ -164,11 +165,7 @@ def follow_files(graph: OpenGraph, paths: Sequence[str], session_id: int | None 
 
 def _without_forgotten(unit: Unit, files: Sequence[ParsedFile]) -> list[ParsedFile]:
     """Turn files that bring back something forgotten, by a branch or a copy, into problems that are reported."""
-    keys = {
-        each.path: file_key("memory" if isinstance(each.content, Memory) else "edge", each.content.id)
-        for each in files
-        if isinstance(each.content, Memory | Edge)
-    }
+    keys = {each.path: _key_of(each.content) for each in files if isinstance(each.content, Memory | Edge)}
     found = recognised(unit, list(keys.values()))
 
     def judged(file: ParsedFile) -> ParsedFile:
@@ -184,9 +181,11 @@ def _without_forgotten(unit: Unit, files: Sequence[ParsedFile]) -> list[ParsedFi
     return [judged(each) for each in files]
 
 
-def file_key(kind: str, uuid: str) -> str:
-    """Make the key by which a forgotten file is recognised when it comes back."""
-    return f"{kind} {uuid}"
+def _key_of(content: Memory | Edge) -> str:
+    if isinstance(content, Edge):
+        return file_key("edge", content.id)
+    # Another note at the same path is another note: without an id, only the text tells that it came back.
+    return file_key("memory", content.id) if content.has_own_id else text_key(_document_of(content, None).text)
 
 
 def _known_of(unit: Unit, graph: int, files: Sequence[ParsedFile]) -> _Known:
@@ -289,6 +288,7 @@ def _leave(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) ->
         gone = sorted(changes.gone_memories)
         graph.op.index.remove(unit, gone)
         unit.run("graph.relation_drop", ids=gone)
+        drop_mentions(unit, gone)
         unit.run("graph.memory_gone", ids=gone, at=to_micros(transaction.at))
     unit.run("graph.file_drop", graph=graph.id, paths=changes.gone)
     if changes.gone_edges:
@@ -319,6 +319,8 @@ def _write_memories(graph: OpenGraph, transaction: Transaction, changes: IndexCh
             for position, side in enumerate(memory.relations)
         ],
     )
+    hashes = {each.path: each.hash for each in changes.files}
+    write_notes(unit, graph.id, [memory for memory, _ in changes.memories], items, hashes)
     for memory, row in changes.memories:
         is_pinned = in_vault(memory.path)
         if is_pinned != bool(row is not None and row["in_vault"]):
@@ -357,7 +359,7 @@ def _columns(content: Memory | Edge) -> dict[str, Any]:
     """Convert a memory or an edge to the columns of its row."""
     if isinstance(content, Edge):
         return columns_of(content, *_EDGE)
-    tags = json.dumps(content.tags, ensure_ascii=False)
+    tags = json.dumps(content.all_tags, ensure_ascii=False)
     return {**columns_of(content, *_MEMORY), "tags": tags, "in_vault": int(in_vault(content.path))}
 
 
@@ -370,12 +372,12 @@ def _future_row(memory: Memory, row: Row) -> dict[str, Any]:
 def _document_of(memory: Memory, session: int | None) -> Document:
     """Build the document that search indexes for a memory."""
     steps = (f"{place}. {step}" for place, step in enumerate(memory.steps, 1))
-    parts = [memory.content, *steps, *memory.preconditions, *memory.postconditions]
+    parts = [memory.content, *steps, *memory.preconditions, *memory.postconditions, *memory.aliases]
     return Document(
         kind="memory",
         title=memory.title,
         text="\n".join(part for part in parts if part),
-        labels=memory.tags,
+        labels=memory.all_tags,
         happened_at=memory.created,
         standing=Standing.SYNTHESIS if memory.type == "insight" else Standing.EVIDENCE,
         confidence=memory.confidence,

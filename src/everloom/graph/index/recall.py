@@ -14,10 +14,11 @@ from enum import Enum
 from itertools import islice
 
 from everloom.errors import Rejected
-from everloom.graph.files.parser import checked_tags
+from everloom.graph.files.fields import checked_tags
+from everloom.graph.files.mentions import with_parents
 from everloom.graph.index.catalog import OpenGraph, brief_of, describe, newest
 from everloom.graph.index.decay import is_archived, lend, loans_to
-from everloom.graph.kinds import checked_type
+from everloom.graph.kinds import KINDS, folded_type
 from everloom.graph.results import MemoryBrief, Recalled
 from everloom.kernel.search import ALONE, Scope
 from everloom.kernel.verbs import no_next_page
@@ -133,7 +134,7 @@ def _in_order(graph: OpenGraph, unit: Unit, within: MemoryFilter, last: Row | No
 
 
 def _sieve(graph: OpenGraph, within: MemoryFilter) -> Callable[[Row], bool]:
-    types = {checked_type(name) for name in within.types or ()}
+    types = known_types(graph, within.types)
     tags = {tag.casefold() for tag in checked_tags(within.tags)}
     now = graph.op.now
 
@@ -142,10 +143,31 @@ def _sieve(graph: OpenGraph, within: MemoryFilter) -> Callable[[Row], bool]:
     def passes(row: Row) -> bool:
         if row["graph_id"] != graph.id or row["importance"] < within.min_importance:
             return False
-        if types and row["type"] not in types:
+        if types and folded_type(row["type"]) not in types:
             return False
-        if tags and not tags <= {tag.casefold() for tag in json.loads(row["tags"])}:
+        if not has_tags(row, tags):
             return False
         return within.archived is not ArchivedOnes.WITHOUT or not is_archived(row, now)
 
     return passes
+
+
+def known_types(graph: OpenGraph, names: Sequence[str] | None) -> set[str]:
+    """Check the types of a filter: the eleven, and those that notes of this graph have."""
+    wanted = {folded_type(name) for name in names or ()}
+    if wanted <= KINDS.keys():
+        return wanted
+    with graph.op.read() as unit:
+        own = {folded_type(row["type"]): row["type"] for row in unit.all("graph.type_all", graph=graph.id)}
+    for name in sorted(wanted - KINDS.keys() - own.keys()):
+        known = ", ".join([*KINDS, *sorted(set(own.values()) - KINDS.keys())])
+        raise Rejected(f"there is no memory type {name!r} in this graph", hint=f"use one of {known}")
+    return wanted
+
+
+def has_tags(row: Row, wanted: AbstractSet[str]) -> bool:
+    """Check whether a memory has all of these tags; one that lies in another counts for it, as a/b does for a."""
+    if not wanted:
+        return True
+    own = {tag.casefold() for tag in json.loads(row["tags"])}
+    return wanted <= own or wanted <= {each for tag in own for each in with_parents(tag)}

@@ -12,15 +12,15 @@ from typing import TypeVar
 
 from everloom.errors import Conflict
 from everloom.graph.files.beside import BESIDE
-from everloom.graph.files.disk import FileEntry, digest, machine_micros
-from everloom.graph.files.parser import is_indexed
+from everloom.graph.files.disk import Disk, FileEntry, digest, machine_micros
+from everloom.graph.files.parser import is_generated, is_indexed
 from everloom.graph.index.catalog import OpenGraph, problems
 from everloom.graph.index.executor import sole_writer
 from everloom.graph.index.indexer import BATCH, follow_files
 from everloom.graph.index.progress import report
 from everloom.graph.index.sharing import adopt_use
 from everloom.graph.kinds import MEMORIES
-from everloom.graph.results import FileProblem, Followed
+from everloom.graph.results import FileProblem, Followed, GraphOptions
 from everloom.kernel.trust.origin import PERSON
 from everloom.store import Row, Unit
 from everloom.store.contract import Value
@@ -79,11 +79,12 @@ def _record(graph: OpenGraph, strays: Sequence[FileProblem]) -> None:
 
 def scan_some(graph: OpenGraph, paths: Collection[str]) -> Followed:
     """Update the index with the changes of some files and folders; what it costs depends on them, and on no others."""
-    disk = graph.disk
+    disk, ignored, pages = graph.disk, graph.options.ignore, graph.options.pages
     disk.must_exist()
-    named = [path for path in dict.fromkeys(paths) if disk.is_walked(path)]
+    walked = (path for path in dict.fromkeys(paths) if disk.is_walked(path, ignored))
+    named = [path for path in walked if not is_generated(path, pages)]
     # A name that is not a memory's is that of a folder, or nothing to us.
-    folders = [path for path in named if not is_indexed(path) or (disk.root / path).is_dir()]
+    folders = [path for path in named if not is_indexed(path, pages) or (disk.root / path).is_dir()]
     with graph.op.read() as unit:
         # What is wrong with a file may be due to another one: a copy is read once its original is gone.
         broken = [row["path"] for row in unit.all("graph.file_problems", graph=graph.id)]
@@ -93,7 +94,7 @@ def scan_some(graph: OpenGraph, paths: Collection[str]) -> Followed:
             below = unit.all("graph.file_below", graph=graph.id, low=f"{folder}/", high=f"{folder}0")
             known |= {row["path"]: row for row in below}
     found = [entry for path in files if (entry := disk.entry(path)) is not None]
-    found += [entry for folder in folders for entry in disk.below(folder)]
+    found += [entry for folder in folders for entry in _memories(disk.below(folder, ignored), pages)]
     differences = _differences(found, known)
     if differences.gone and not (disk.root / MEMORIES).is_dir():
         # A disk that is being unmounted, perhaps; the whole scan knows what to say of it.
@@ -103,7 +104,7 @@ def scan_some(graph: OpenGraph, paths: Collection[str]) -> Followed:
 
 def _compare(graph: OpenGraph, *, anew: bool) -> _Differences:
     """Find the files that may have changed since the last scan, or all of them."""
-    root, entries = graph.disk.root, list(graph.disk.walk())
+    root, entries = graph.disk.root, list(files_of(graph.disk, graph.options))
     with graph.op.read() as unit:
         # What lies beside the memories is no memory, and no scan meets it.
         stamps = unit.all("graph.file_stamps", graph=graph.id)
@@ -122,7 +123,7 @@ def _differences(
 ) -> _Differences:
     strays = tuple(entry for entry in entries if isinstance(entry, FileProblem))
     # Nothing is known about the files of a folder that could not be listed, so they are not gone.
-    unseen = tuple(f"{stray.path}/" for stray in strays)
+    unseen = tuple("" if stray.path == "." else f"{stray.path}/" for stray in strays)
     odd = {stray.path for stray in strays}
     there = {entry.path: entry for entry in entries if isinstance(entry, FileEntry)}
     return _Differences(
@@ -157,6 +158,15 @@ def _batches(whole: Sequence[T]) -> Iterator[Sequence[T]]:
 
 def _rows_of(graph: OpenGraph, unit: Unit, paths: Iterable[str]) -> dict[str, Row]:
     return {row["path"]: row for row in unit.all("graph.file_of", graph=graph.id, paths=list(paths))}
+
+
+def files_of(disk: Disk, options: GraphOptions) -> Iterator[FileEntry | FileProblem]:
+    """List the files of memories and edges, without the pages that are generated and the diary."""
+    return _memories(disk.walk(options.ignore), options.pages)
+
+
+def _memories(entries: Iterable[FileEntry | FileProblem], pages: str) -> Iterator[FileEntry | FileProblem]:
+    return (each for each in entries if isinstance(each, FileProblem) or not is_generated(each.path, pages))
 
 
 def _is_suspect(entry: FileEntry, row: Row | None) -> bool:

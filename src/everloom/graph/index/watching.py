@@ -31,7 +31,7 @@ _REST = 20
 _MANY = 1_000
 # An editor or a pull changes several files in a row; one scan should cover them all.
 _DEBOUNCE_MS = 300
-_QUIET = (f"/{CORNER}/", "/.git/")
+_QUIET = (f"/{CORNER}/", "/.git/", "/.obsidian/", "/.trash/")
 # Each costs a thread and a handle of the system. A server with more graphs watches those that were used last.
 MOST_WATCHED = 32
 

@@ -6,7 +6,7 @@ memory. All three are written together or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -27,12 +27,20 @@ from everloom.graph.index.catalog import (
     relation_from,
 )
 from everloom.graph.index.executor import Also, execute, nothing_else, sole_writer
+from everloom.graph.index.links import (
+    SEEN_RELATION,
+    ends_of,
+    is_seen_id,
+    links_around,
+    links_of_graph,
+    steps_around,
+)
 from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, RELATIONS, checked_relation, checked_share
 from everloom.graph.operations.versions import check_version, saw, version_of, with_version
 from everloom.graph.results import DrawnEdge, Edge, Memory, RelatedMemory, Relation
 from everloom.kernel.texts import analyse, checked, indexed
 from everloom.kernel.verbs import no_next_page
-from everloom.store import Row
+from everloom.store import Row, Unit
 
 # Automatic edges connect most of a graph within a few hops; more would return nearly everything.
 _MOST_HOPS = 5
@@ -63,7 +71,7 @@ def relate(
         one, other = (graph.row(end) for end in ends)
         if one["uuid"] == other["uuid"]:
             raise Rejected("a memory cannot be related to itself", hint="name two different memories")
-        files = Changeset(graph.disk)
+        files = graph.changeset()
         found = _edge_between(graph, one["uuid"], relation, other["uuid"])
         edge = _drawn(graph, files, found, (one["path"], relation, other["path"]), wanted)
         if description is not None:
@@ -113,8 +121,17 @@ def _execute(
 
 
 def get_edge(graph: OpenGraph, identity: str) -> Edge:
-    """Read an edge from its file."""
-    return with_version(graph, Changeset(graph.disk).read(find_edge(graph, identity)["path"], Edge))
+    """Read an edge from its file, or one that is only seen in a text."""
+    if is_seen_id(identity):
+        start, end = ends_of(identity)
+        with graph.op.read() as unit:
+            source = graph.find(unit, start)
+            found = links_around(graph, unit, [source["id"]])
+        seen = next((each for each in found if each.id == identity), None)
+        if seen is None:
+            raise NotFound(f"the text of {start} has no link to {end} any more", hint="`related` lists what it has")
+        return seen.edge()
+    return with_version(graph, graph.changeset().read(find_edge(graph, identity)["path"], Edge))
 
 
 def search_edges(
@@ -133,24 +150,63 @@ def search_edges(
     if beyond is not None and query.strip():
         raise no_next_page()
     relation = None if kind is None else checked_relation(kind)
-    last = None if beyond is None else find_edge(graph, beyond)
+    wanted, is_seen = max(1, limit), beyond is not None and is_seen_id(beyond)
+    last = None if beyond is None or is_seen else find_edge(graph, beyond)
     with graph.op.read() as unit:
-        if memory is None:
-            rows = newest(graph, unit, last, "edge")
-        else:
-            # Those of one memory are found by it, however many edges there are.
-            found = unit.all("graph.edge_of", graph=graph.id, uuid=graph.find(unit, memory)["uuid"])
-            place = None if last is None else _place(last)
-            rows = iter(row for row in sorted(found, key=_place, reverse=True) if place is None or _place(row) < place)
-        edges = (edge_from(row) for row in rows if relation is None or row["type"] == relation)
+        one = None if memory is None else graph.find(unit, memory)
+        rows = iter(()) if is_seen else _edge_rows(graph, unit, one, last)
+        edges = (edge_from(row) for row in rows if relation in (None, row["type"]))
         # Words are looked for in all of them; a list ends where it is long enough.
-        chosen = _ranked(list(edges), query) if query.strip() else edges
-        return [with_version(graph, edge) for edge in islice(chosen, max(1, limit))]
+        listed = list(edges) if query.strip() else list(islice(edges, wanted))
+    # Those in texts come after those with files, so a page that is full without them needs not look for them.
+    if relation in (None, SEEN_RELATION) and (query.strip() or len(listed) < wanted):
+        listed += _seen_edges(graph, one, beyond)
+    chosen = _ranked(listed, query) if query.strip() else listed
+    return [each if each.in_text else with_version(graph, each) for each in chosen[:wanted]]
+
+
+def _edge_rows(graph: OpenGraph, unit: Unit, memory: Row | None, last: Row | None) -> Iterator[Row]:
+    """Yield the edges of a graph or of one memory after one of them, those that were changed last first."""
+    if memory is None:
+        return newest(graph, unit, last, "edge")
+    # Those of one memory are found by it, however many edges there are.
+    found = unit.all("graph.edge_of", graph=graph.id, uuid=memory["uuid"])
+    place = None if last is None else _place(last)
+    return iter(row for row in sorted(found, key=_place, reverse=True) if place is None or _place(row) < place)
 
 
 def _place(row: Row) -> tuple[int, int]:
     """Return where an edge is in a list of those that were changed last."""
     return row["updated"], row["id"]
+
+
+def _seen_edges(graph: OpenGraph, memory: Row | None, beyond: str | None) -> list[Edge]:
+    """List the relations that are only seen in texts: between memories that no file relates."""
+    with graph.op.read() as unit:
+        if memory is None:
+            found, _ = links_of_graph(graph, unit)
+            rows = unit.all("graph.relation_all", graph=graph.id) if found else []
+            sides = [(row["uuid"], row["target"]) for row in rows]
+            drawn = unit.all("graph.edge_all", graph=graph.id) if found else []
+        else:
+            found = links_around(graph, unit, [memory["id"]])
+            rows = unit.all("graph.relation_of", ids=[memory["id"]])
+            sides = [(memory["uuid"], row["target"]) for row in rows]
+            drawn = unit.all("graph.edge_of", graph=graph.id, uuid=memory["uuid"])
+    joined = {frozenset(ends) for ends in sides}
+    joined |= {frozenset((row["from_uuid"], row["to_uuid"])) for row in drawn}
+    edges = [each.edge() for each in found if each.pair not in joined]
+    edges.sort(key=lambda edge: (edge.updated, edge.id), reverse=True)
+    if beyond is None or not is_seen_id(beyond):
+        return edges
+    last = next((place for place, edge in enumerate(edges) if edge.id == beyond), len(edges))
+    return edges[last + 1 :]
+
+
+def _refuse_seen(identity: str) -> None:
+    if is_seen_id(identity):
+        hint = "change the link in the text, or relate the two memories: that relation then counts"
+        raise Rejected("this relation is only seen in a text, and has no file to change", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +225,11 @@ def update_edge(
     kind, strength, description = fields.type, fields.strength, fields.description
     if kind is None and strength is None and description is None:
         raise Rejected("nothing to change was given", hint="give a type, a strength or a description")
+    _refuse_seen(identity)
     with sole_writer(graph):
         if (known := graph.once.answered(graph.op, DrawnEdge)) is not None:
             return known
-        files = Changeset(graph.disk)
+        files = graph.changeset()
         old = files.read(find_edge(graph, identity)["path"], Edge)
         new = replace(
             old,
@@ -220,10 +277,11 @@ def _follow_type(files: Changeset, edge: Edge) -> Edge:
 
 def delete_edge(graph: OpenGraph, identity: str) -> Edge:
     """Delete a relation: its file and both sides."""
+    _refuse_seen(identity)
     with sole_writer(graph):
         if (known := graph.once.answered(graph.op, Edge)) is not None:
             return known
-        files = Changeset(graph.disk)
+        files = graph.changeset()
         edge = edge_from(find_edge(graph, identity))
         files.remove(edge.path)
         for path, own in _sides_of(graph, edge):
@@ -267,12 +325,12 @@ def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[s
         met, border = {start["uuid"]}, [start]
         found: list[RelatedMemory] = []
         for distance in range(1, hops + 1):
-            steps = unit.all("graph.relation_of", ids=[row["id"] for row in border])
+            steps = steps_around(graph, unit, [row["id"] for row in border])
             # Reversed, so that of two relations to the same memory, the first in its file is reported.
             fresh = {
-                step["target"]: step
+                step.target: step
                 for step in reversed(steps)
-                if step["target"] not in met and (not wanted or step["type"] in wanted)
+                if step.target not in met and (not wanted or step.type in wanted)
             }
             names = {row["id"]: row["uuid"] for row in border}
             rows = unit.all("graph.memory_by_uuid", graph=graph.id, uuids=list(fresh))
@@ -280,9 +338,9 @@ def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[s
             met.update(fresh)
             for brief in describe(graph, unit, border):
                 step = fresh[brief.id]
-                relation = {"type": step["type"], "direction": step["direction"], "strength": step["strength"]}
-                via = names[step["memory_id"]]
-                found.append(RelatedMemory(memory=brief, hops=distance, via=via, edge_id=step["edge_uuid"], **relation))
+                told = ("type", "direction", "strength", "edge_id", "in_text")
+                relation = {name: getattr(step, name) for name in told}
+                found.append(RelatedMemory(memory=brief, hops=distance, via=names[step.memory_id], **relation))
     return sorted(found, key=lambda each: (each.hops, each.memory.status == "archived"))[:_MOST_RELATED]
 
 
@@ -294,7 +352,7 @@ def repair(graph: OpenGraph) -> tuple[list[str], list[str]]:
             edges = [edge_from(row) for row in unit.all("graph.edge_all", graph=graph.id)]
             paths = {row["uuid"]: row["path"] for row in unit.all("graph.memory_all", graph=graph.id)}
         missing, dangling = _incomplete(sides, edges, set(paths))
-        files = Changeset(graph.disk)
+        files = graph.changeset()
         repaired = []
         for owner, side in missing:
             try:

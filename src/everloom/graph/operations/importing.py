@@ -33,10 +33,11 @@ from everloom.graph.files.parser import ParsedFile, read_file
 from everloom.graph.index.adoption import Agrees, follow_directory, newest_text, raise_reflections, take_vectors
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.executor import execute, sole_writer
+from everloom.graph.index.scan import files_of
 from everloom.graph.kinds import EPISODES, REFLECTION
 from everloom.graph.operations.edges import repair
 from everloom.graph.operations.publishing import write_json
-from everloom.graph.results import Edge, FileProblem, Imported, Memory, Reindexed
+from everloom.graph.results import Edge, FileProblem, GraphOptions, Imported, Memory, Reindexed
 from everloom.kernel.trust.origin import OriginKind
 from everloom.kernel.trust.review import HELD, hold
 from everloom.store import Row
@@ -134,7 +135,7 @@ def _changes(graph: OpenGraph, source: Disk) -> _Copied:
     with graph.op.read() as unit:
         known = (unit.all(statement, graph=graph.id) for statement in ("graph.memory_all", "graph.edge_all"))
         ids = {row["uuid"] for rows in known for row in rows}
-    found = list(_files_of(source))
+    found = list(_files_of(source, graph.options))
     files = [each for each in found if isinstance(each, ParsedFile)]
     skipped += [each for each in found if isinstance(each, FileProblem)]
     skipped += [each.content for each in files if isinstance(each.content, FileProblem)]
@@ -187,9 +188,9 @@ def _agreement(graph: OpenGraph, source: Disk, newest: int) -> Agrees:
     return agrees
 
 
-def _files_of(source: Disk) -> Iterator[ParsedFile | FileProblem]:
+def _files_of(source: Disk, options: GraphOptions) -> Iterator[ParsedFile | FileProblem]:
     """Read the files to import: memories, edges, the vault and the diary. CORE.md and REFLECTION.md are generated."""
-    for entry in source.walk():
+    for entry in files_of(source, options):
         yield read_file(source, entry.path) if isinstance(entry, FileEntry) else entry
     folder = source.root / EPISODES
     if folder.is_dir():

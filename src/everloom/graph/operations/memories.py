@@ -11,14 +11,15 @@ from uuid import uuid4
 from everloom.clock import to_micros
 from everloom.errors import EverloomError, Rejected
 from everloom.graph.files.changeset import Changeset, FilePlan
-from everloom.graph.files.disk import free_name, slug
+from everloom.graph.files.disk import free_name, title_slug
+from everloom.graph.files.fields import checked_tags
 from everloom.graph.files.frontmatter import UnreadableFile
-from everloom.graph.files.parser import checked_tags, in_vault
+from everloom.graph.files.parser import in_graph, in_vault
 from everloom.graph.index.catalog import OpenGraph, attached_to, with_state
 from everloom.graph.index.decay import prepare_revival, update_archive
 from everloom.graph.index.executor import Also, execute, nothing_else, sole_writer
 from everloom.graph.index.scan import scan
-from everloom.graph.kinds import KINDS, LISTS, VAULT, checked_share, checked_type
+from everloom.graph.kinds import LISTS, VAULT, checked_share, checked_type, directory_of
 from everloom.graph.operations.edges import join, new_edge, redirect
 from everloom.graph.operations.suggestions import ChosenLink, links_for
 from everloom.graph.operations.versions import (
@@ -33,6 +34,7 @@ from everloom.graph.pages.episodes import Episode, diary_entry
 from everloom.graph.results import AutoEdge, Changed, DeletedMemory, Edge, Memory, MergedMemory, Stored
 from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.journal import count_access
+from everloom.kernel.journal import pin as set_pin
 from everloom.kernel.operation import Transaction
 from everloom.kernel.texts import checked, checked_list
 from everloom.kernel.trust.origin import AGENT, Origin
@@ -42,6 +44,7 @@ from everloom.store import Row
 _LONGEST_TITLE = 1_000
 # A procedure that a person can follow; the front matter as a whole is limited as well.
 _MOST_LINES = 200
+_OFTEN = 2**30
 _LONGEST_LINE = 2_000
 
 
@@ -91,8 +94,8 @@ def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], 
     with sole_writer(graph):
         if (known := graph.once.answered(graph.op, Stored)) is not None:
             return known
-        files = Changeset(graph.disk)
-        memory = replace(memory, path=_free_path(files, memory, KINDS[memory.type].directory))
+        files = graph.changeset()
+        memory = replace(memory, path=_free_path(files, memory, directory_of(memory.type)))
         files.put(memory)
         edges = []
         for link in links:
@@ -104,7 +107,7 @@ def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], 
             changes = files.changes()
         except Rejected as error:
             # The memory at the other end may be full of relations already; then this one is stored without.
-            alone = Changeset(graph.disk)
+            alone = graph.changeset()
             alone.put(memory)
             changes, edges, trouble = alone.changes(), [], error.message
         detail = {"id": memory.id, "path": memory.path}
@@ -136,14 +139,14 @@ def get(graph: OpenGraph, identity: str) -> Memory:
     """Read a memory from its file, and count the access."""
     row = graph.row(identity)
     try:
-        memory = Changeset(graph.disk).read(row["path"], Memory)
+        memory = graph.changeset().read(row["path"], Memory)
     except UnreadableFile:
         if graph.op.is_read_only:
             raise
         # The file may have been moved or repaired since the last scan.
         scan(graph)
         row = graph.row(identity)
-        memory = Changeset(graph.disk).read(row["path"], Memory)
+        memory = graph.changeset().read(row["path"], Memory)
     op, item = graph.op, row["id"]
     # Prepared as if the access below were counted already: reading an archived memory makes it active again.
     ready = prepare_revival(graph, [row], {row["uuid"]: ((row["count"] or 0) + 1, to_micros(op.now))})
@@ -206,7 +209,7 @@ def _revise(
     with sole_writer(graph):
         if (answered := graph.once.answered(graph.op, Changed)) is not None:
             return answered
-        files = Changeset(graph.disk)
+        files = graph.changeset()
         old = files.read(graph.row(identity)["path"], Memory)
         changes = revise(old)
         if not changes:
@@ -218,9 +221,9 @@ def _revise(
             for row in attached_to(graph, old.id)[0]:
                 title: dict[str, Any] = {"from_title" if row["from_uuid"] == old.id else "to_title": new.title}
                 files.put(replace(files.read(row["path"], Edge), **title))
-        # In the vault, memories of all types share one folder.
-        if new.type != old.type and not in_vault(old.path):
-            new = _move(files, new, KINDS[new.type].directory)
+        # In the vault, memories of all types share one folder; a person's own folders are no business of ours.
+        if new.type != old.type and in_graph(old.path):
+            new = _move(files, new, directory_of(new.type))
         detail = {"id": new.id, "path": new.path, "changed": sorted(changes)}
         written = files.changes()
         answer = Changed(
@@ -233,16 +236,19 @@ def _revise(
 
 
 def pin(graph: OpenGraph, identity: str, *, pinned: bool) -> Changed:
-    """Move a memory into the vault, or out of it."""
+    """Move a memory into the vault, or out of it; a note in a person's own folder is pinned where it is."""
     with sole_writer(graph):
         if (known := graph.once.answered(graph.op, Changed)) is not None:
             return known
-        files = Changeset(graph.disk)
-        memory = files.read(graph.row(identity)["path"], Memory)
+        files = graph.changeset()
+        row = graph.row(identity)
+        memory = files.read(row["path"], Memory)
         answer = Changed(id=memory.id, path=memory.path, version=version_of(memory))
+        if not in_graph(memory.path) and not in_vault(memory.path):
+            return _pin_in_place(graph, row, answer, pinned=pinned)
         if in_vault(memory.path) == pinned:
             return graph.once.settle(graph.op, answer)
-        moved = _move(files, memory, VAULT if pinned else KINDS[memory.type].directory)
+        moved = _move(files, memory, VAULT if pinned else directory_of(memory.type))
         verb = "pin" if pinned else "unpin"
         detail = {"id": memory.id, "path": moved.path}
         answer = replace(answer, path=moved.path, changed=("path",))
@@ -251,13 +257,26 @@ def pin(graph: OpenGraph, identity: str, *, pinned: bool) -> Changed:
     return replace(answer, notices=notices)
 
 
+def _pin_in_place(graph: OpenGraph, row: Row, answer: Changed, *, pinned: bool) -> Changed:
+    """Pin a note without moving its file: other notes and pictures are linked by where they are."""
+    if bool(row["pinned"]) == pinned:
+        return graph.once.settle(graph.op, answer)
+    # Prepared as if it were read very often: what is pinned is active.
+    ready = prepare_revival(graph, [row], {row["uuid"]: (_OFTEN, to_micros(graph.op.now))}) if pinned else {}
+    with graph.op.write(f"graph.{'pin' if pinned else 'unpin'}") as transaction:
+        set_pin(transaction.unit, row["id"], pinned=pinned)
+        update_archive(transaction.unit, graph.op.index, [row["id"]], transaction.at, ready)
+        transaction.event(graph=graph.id, id=row["uuid"], path=row["path"])
+    return graph.once.settle(graph.op, replace(answer, changed=("pinned",)))
+
+
 def delete(graph: OpenGraph, identity: str) -> DeletedMemory:
     """Delete a memory, its edges, and the relations to it in other memories."""
     with sole_writer(graph):
         if (known := graph.once.answered(graph.op, DeletedMemory)) is not None:
             return known
         row = graph.row(identity)
-        files = Changeset(graph.disk)
+        files = graph.changeset()
         edges, others = attached_to(graph, row["uuid"])
         files.remove(row["path"])
         for edge in edges:
@@ -288,7 +307,7 @@ def merge(graph: OpenGraph, keep: str, duplicate: str) -> MergedMemory:
         kept, leaving = graph.row(keep), graph.row(duplicate)
         if kept["uuid"] == leaving["uuid"]:
             raise Rejected("a memory cannot be merged with itself", hint="name two different memories")
-        files = Changeset(graph.disk)
+        files = graph.changeset()
         old = files.read(leaving["path"], Memory)
         merged = _fold(files.read(kept["path"], Memory), old, graph.op.now)
         files.put(merged)
@@ -363,7 +382,7 @@ def _fold(kept: Memory, leaving: Memory, now: datetime) -> Memory:
 
 
 def _free_path(files: Changeset, memory: Memory, folder: str) -> str:
-    name = free_name(slug(memory.title), memory.id, lambda each: files.is_taken(f"{folder}/{each}"))
+    name = free_name(title_slug(memory.title), memory.id, lambda each: files.is_taken(f"{folder}/{each}"))
     return f"{folder}/{name}"
 
 

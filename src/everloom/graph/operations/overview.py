@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from itertools import islice
 
 from everloom.errors import NotFound, Rejected
-from everloom.graph.files.parser import checked_tags
+from everloom.graph.files.fields import checked_tags
 from everloom.graph.index.catalog import OpenGraph, brief_of, newest
 from everloom.graph.index.decay import strength_of
-from everloom.graph.kinds import checked_type
+from everloom.graph.index.links import RelationStep, steps_around
+from everloom.graph.index.recall import has_tags, known_types
+from everloom.graph.kinds import folded_type
 from everloom.graph.results import CommittedFile, Drawing, DrawnRelation, FileVersion
 from everloom.kernel.lifecycle import vigour
 from everloom.store import Row, Unit
@@ -53,7 +55,7 @@ def draw(graph: OpenGraph, asked: DrawingRequest) -> Drawing:
         else:
             rows, is_whole = _around(graph, unit, asked)
         chosen = _chosen(graph, rows, asked)
-        relations = unit.all("graph.relation_of", ids=[row["id"] for row in chosen])
+        relations = steps_around(graph, unit, [row["id"] for row in chosen])
     now = graph.op.now
     tags = Counter(tag for row in rows for tag in json.loads(row["tags"]))
     return Drawing(
@@ -72,8 +74,8 @@ def _around(graph: OpenGraph, unit: Unit, asked: DrawingRequest) -> tuple[list[R
     start = graph.find(unit, asked.around or "")
     met, border, is_whole = {start["uuid"]: start}, [start], True
     for _ in range(asked.hops):
-        steps = unit.all("graph.relation_of", ids=[row["id"] for row in border])
-        fresh = list(dict.fromkeys(step["target"] for step in steps if step["target"] not in met))
+        steps = steps_around(graph, unit, [row["id"] for row in border])
+        fresh = list(dict.fromkeys(step.target for step in steps if step.target not in met))
         room = asked.limit - len(met)
         is_whole = is_whole and len(fresh) <= room
         found = unit.all("graph.memory_by_uuid", graph=graph.id, uuids=fresh[: max(0, room)])
@@ -85,14 +87,14 @@ def _around(graph: OpenGraph, unit: Unit, asked: DrawingRequest) -> tuple[list[R
 def _chosen(graph: OpenGraph, rows: Sequence[Row], asked: DrawingRequest) -> list[Row]:
     """Choose what fits the conditions, the strongest first; around a memory, that one is always first."""
     now = graph.op.now
-    types = {checked_type(name) for name in asked.types or ()}
+    types = known_types(graph, asked.types)
     tags = {tag.casefold() for tag in checked_tags(asked.tags)}
     statuses = set(asked.statuses or ())
 
     def passes(row: Row) -> bool:
         return (
-            (not types or row["type"] in types)
-            and (not tags or tags <= {tag.casefold() for tag in json.loads(row["tags"])})
+            (not types or folded_type(row["type"]) in types)
+            and has_tags(row, tags)
             and (not statuses or vigour(strength_of(row, now)).value in statuses)
         )
 
@@ -101,27 +103,22 @@ def _chosen(graph: OpenGraph, rows: Sequence[Row], asked: DrawingRequest) -> lis
     return [*first, *ranked][: asked.limit]
 
 
-def _between(chosen: Sequence[Row], relations: Sequence[Row]) -> list[DrawnRelation]:
+def _between(chosen: Sequence[Row], relations: Sequence[RelationStep]) -> list[DrawnRelation]:
     """List the relations whose two memories are both drawn, each once and in its own direction."""
     known = {row["id"]: row["uuid"] for row in chosen}
     there = set(known.values())
     found: dict[tuple[str, str, str], DrawnRelation] = {}
-    for row in relations:
-        if row["target"] not in there:
+    joined: set[frozenset[str]] = set()
+    # Those in files come first: what a file says wins over what is only seen in a text.
+    for step in relations:
+        ends = (known[step.memory_id], step.target)
+        if step.target not in there or (step.in_text and frozenset(ends) in joined):
             continue
-        ends = (known[row["memory_id"]], row["target"])
-        start, end = ends if row["direction"] == "outgoing" else ends[::-1]
-        found.setdefault(
-            (start, row["type"], end),
-            DrawnRelation(
-                from_id=start,
-                to_id=end,
-                type=row["type"],
-                strength=row["strength"],
-                context=row["context"],
-                edge_id=row["edge_uuid"],
-            ),
-        )
+        if not step.in_text:
+            joined.add(frozenset(ends))
+        start, end = ends if step.direction == "outgoing" else ends[::-1]
+        told = {name: getattr(step, name) for name in ("type", "strength", "context", "edge_id", "in_text")}
+        found.setdefault((start, step.type, end), DrawnRelation(from_id=start, to_id=end, **told))
     return list(found.values())
 
 

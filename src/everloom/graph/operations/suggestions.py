@@ -49,7 +49,12 @@ class ChosenLink:
 
 def links_for(graph: OpenGraph, memory: Memory) -> list[ChosenLink]:
     """Find memories similar to a new one, and choose its relations."""
-    near = find_near(graph, " ".join([memory.title, *memory.tags]), _NEAREST, LIVING).memories
+    found = find_near(graph, " ".join([memory.title, *memory.tags]), _NEAREST, LIVING).memories
+    with graph.op.read() as unit:
+        rows = unit.all("graph.note_without_id", ids=[each.item for each in found])
+    # A file that was never written here stays untouched until somebody asks for a change of it.
+    untouched = {row["memory_id"] for row in rows}
+    near = [each for each in found if each.item not in untouched]
     return choose_links(memory.type, memory.tags, near, graph.op.embedding.chain.traits.recall_threshold)
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from everloom.errors import Conflict
-from everloom.graph.files.changeset import Changeset, FileChange, Put
+from everloom.graph.files.changeset import FileChange, Put
 from everloom.graph.files.frontmatter import UnreadableFile
 from everloom.graph.files.parser import parse_bytes
 from everloom.graph.index.catalog import OpenGraph
@@ -60,7 +60,7 @@ def version_after(graph: OpenGraph, content: Memory | Edge, known: Iterable[str]
     """Return the version of what was just written; the caller knows these fields of it now, by default all."""
     # Read again: the file may say the same in other words, such as a list without its duplicates.
     try:
-        written = Changeset(graph.disk).read(content.path, type(content))
+        written = graph.changeset().read(content.path, type(content))
     except UnreadableFile:
         return ""
     saw(graph, written, known)

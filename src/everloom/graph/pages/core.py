@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from everloom.clock import to_micros
@@ -56,9 +57,9 @@ class PageEntry:
 
 @dataclass(frozen=True, slots=True)
 class PageKind:
-    """One of the generated pages: its path, the operation that writes it, and the statement that records this."""
+    """One of the generated pages: its name, the operation that writes it, and the statement that records this."""
 
-    path: str
+    name: str
     operation: str
     statement: str
 
@@ -74,14 +75,20 @@ def write_core(graph: OpenGraph, *, is_asked: bool = True, is_daily: bool = Fals
     inputs = hash_memories(rows)
     if is_daily and (kept := kept_page(graph, _CORE, inputs)) is not None:
         return kept
-    entries = [entry_from(row, now) for row in rows]
+    entries = [entry_from(row, now, above=above_page(graph)) for row in rows]
     page = render_core(entries, graph.op.local(now))
     return write_page(graph, _CORE, page, inputs, is_asked=is_asked)
 
 
-def entry_from(row: Row, now: datetime, text: str = "") -> PageEntry:
+def above_page(graph: OpenGraph) -> str:
+    """Return the way from the folder of the pages up to the directory, for links."""
+    return "../" * len(PurePosixPath(graph.options.pages).parts)
+
+
+def entry_from(row: Row, now: datetime, text: str = "", above: str = "") -> PageEntry:
     """Convert a memory's row to an entry."""
     facts = {"tags": json.loads(row["tags"]), "strength": strength_of(row, now), "accesses": row["count"] or 0}
+    facts["path"] = f"{above}{row['path']}"
     return value_from(PageEntry, row, **facts, text=text)
 
 
@@ -91,18 +98,18 @@ def write_page(graph: OpenGraph, kind: PageKind, text: str, inputs: str, *, is_a
         if not graph.op.is_read_only:
             with suppress(StoreError):
                 return write_page(replace(graph, op=graph.op.in_passing()), kind, text, inputs)
-        return Page(path=kind.path, text=text, is_new=True)
+        return Page(path=graph.page(kind.name), text=text, is_new=True)
     notices: tuple[str, ...] = ()
     with sole_writer(graph):
-        before = graph.disk.read(kind.path)
+        before = graph.disk.read(path := graph.page(kind.name))
         is_new = before is None or _undated(before) != _undated(text.encode())
         if is_new:
-            change, message = Put.of(kind.path, before, text.encode()), f"{kind.operation}: refresh {kind.path}"
+            change, message = Put.of(path, before, text.encode()), f"{kind.operation}: refresh {path}"
             is_committed = graph.options.commit_pages
             notices = execute(graph, FilePlan(kind.operation, message, (change,), is_committed=is_committed))
     _record(graph, kind, inputs)
     return Page(
-        path=kind.path,
+        path=path,
         text=text if is_new else (before or b"").decode("utf-8", "replace"),
         is_new=is_new,
         notices=notices,
@@ -111,7 +118,7 @@ def write_page(graph: OpenGraph, kind: PageKind, text: str, inputs: str, *, is_a
 
 def kept_page(graph: OpenGraph, kind: PageKind, inputs: str) -> Page | None:
     """Return a page as it is if it was made from the same inputs, and record that it was looked at; else None."""
-    page = read_page(graph, kind.path) if is_made_from(graph, kind.operation, inputs) else None
+    page = read_page(graph, graph.page(kind.name)) if is_made_from(graph, kind.operation, inputs) else None
     if page is not None:
         _record(graph, kind, inputs)
     return page

@@ -19,6 +19,7 @@ from everloom.clock import to_micros
 from everloom.errors import ProviderError
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.inputs import hash_memories, is_made_from, note_inputs
+from everloom.graph.index.links import links_around
 from everloom.graph.index.recall import LIVING, list_memories
 from everloom.graph.operations.memories import MemoryFields, new_memory, store_linked
 from everloom.graph.operations.suggestions import ChosenLink
@@ -106,13 +107,15 @@ def _joined(graph: OpenGraph, memories: Sequence[MemoryBrief]) -> tuple[set[froz
     uuids = {each.item: each.id for each in memories}
     with graph.op.read() as unit:
         sides = unit.all("graph.relation_of", ids=list(uuids))
+        seen = links_around(graph, unit, list(uuids))
         insights = unit.all("graph.insight_on", graph=graph.id, uuids=list(uuids.values()))
         reasons = unit.all("graph.relation_of", ids=[row["id"] for row in insights])
     sources: dict[int, set[str]] = {}
     for side in reasons:
         if side["direction"] == "outgoing":
             sources.setdefault(side["memory_id"], set()).add(side["target"])
-    return {frozenset((uuids[side["memory_id"]], side["target"])) for side in sides}, list(sources.values())
+    pairs = {frozenset((uuids[side["memory_id"]], side["target"])) for side in sides}
+    return pairs | {each.pair for each in seen}, list(sources.values())
 
 
 def _insights(

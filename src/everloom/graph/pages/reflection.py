@@ -12,7 +12,7 @@ from everloom.graph.index.decay import is_archived
 from everloom.graph.index.inputs import hash_memories
 from everloom.graph.kinds import REFLECTION
 from everloom.graph.operations.suggestions import tag_pairs, tags_across
-from everloom.graph.pages.core import PageEntry, PageKind, entry_from, kept_page, link, write_page
+from everloom.graph.pages.core import PageEntry, PageKind, above_page, entry_from, kept_page, link, write_page
 from everloom.graph.pages.episodes import merges_so_far
 from everloom.graph.results import Page
 
@@ -31,7 +31,7 @@ def write_reflection(graph: OpenGraph, *, is_asked: bool = True, is_daily: bool 
         known = unit.one("graph.graph_get", id=graph.id) or {"reflected_at": None, "reflections": 0}
         texts = op.index.texts(unit, [row["id"] for row in every if row["type"] == "insight"])
     # What the page says goes on, even if nobody has followed the directory since another program wrote it.
-    said = reflections_in(graph.disk.read(REFLECTION), op.zone)
+    said = reflections_in(graph.disk.read(graph.page(REFLECTION)), op.zone)
     here = None if known["reflected_at"] is None else from_micros(known["reflected_at"])
     last = max((at for at in (here, said.last) if at is not None), default=None)
     count, merges = max(known["reflections"], said.count), merges_so_far(graph)
@@ -39,7 +39,7 @@ def write_reflection(graph: OpenGraph, *, is_asked: bool = True, is_daily: bool 
     if is_daily and (kept := kept_page(graph, _REFLECTION, inputs)) is not None:
         return kept
     history = (op.local(now), None if last is None else op.local(last), count, merges)
-    entries = [entry_from(row, now, texts.get(row["id"], "")) for row in rows]
+    entries = [entry_from(row, now, texts.get(row["id"], ""), above_page(graph)) for row in rows]
     page = render_reflection(entries, graph.options.known_projects, *history)
     return write_page(graph, _REFLECTION, page, inputs, is_asked=is_asked)
 

@@ -308,3 +308,103 @@ FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.
 WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL AND m.updated <= :updated
     AND (m.updated < :updated OR m.id < :before)
 ORDER BY m.updated DESC, m.id DESC LIMIT :limit;
+
+-- name: memory_at
+-- Find the memory whose file is at a path.
+SELECT m.uuid FROM graph_file AS f JOIN memory AS m ON m.workspace_id = f.workspace_id AND m.id = f.item_id
+WHERE f.workspace_id = :workspace AND f.graph_id = :graph AND f.path = :path AND m.gone_at IS NULL;
+
+-- name: type_all
+-- List the types of a graph's memories.
+SELECT DISTINCT type FROM memory WHERE workspace_id = :workspace AND graph_id = :graph AND gone_at IS NULL;
+
+-- name: note_put
+-- Record what was assumed about a memory's file.
+INSERT INTO plain_note (workspace_id, memory_id, graph_id, hash, has_id, assumed)
+VALUES (:workspace, :memory, :graph, :hash, :has_id, :assumed)
+ON CONFLICT (workspace_id, memory_id) DO UPDATE SET hash = excluded.hash, has_id = excluded.has_id,
+    assumed = excluded.assumed;
+
+-- name: note_drop
+-- Forget what was assumed about memories: their files say everything now, or they are forgotten.
+DELETE FROM plain_note WHERE workspace_id = :workspace AND memory_id IN (:*ids);
+
+-- name: note_by_hash
+-- Find the memories of files that had no id, by the bytes that those had.
+SELECT m.id, m.uuid, m.path, m.gone_at, n.hash FROM plain_note AS n
+JOIN memory AS m ON m.workspace_id = n.workspace_id AND m.id = n.memory_id
+WHERE n.workspace_id = :workspace AND n.graph_id = :graph AND n.hash IN (:*hashes) AND n.has_id = 0 ORDER BY m.id;
+
+-- name: note_without_id
+-- Find out which memories have no id in their files yet.
+SELECT memory_id FROM plain_note WHERE workspace_id = :workspace AND memory_id IN (:*ids) AND has_id = 0;
+
+-- name: note_all
+-- List what was assumed about the files of a graph, by path.
+SELECT m.uuid, m.title, m.path, n.has_id, n.assumed FROM plain_note AS n
+JOIN memory AS m ON m.workspace_id = n.workspace_id AND m.id = n.memory_id
+WHERE n.workspace_id = :workspace AND n.graph_id = :graph AND m.gone_at IS NULL ORDER BY m.path;
+
+-- name: note_count
+-- Count the files about which something was assumed, and those without an id.
+SELECT COUNT(*) AS assumed, COALESCE(SUM(1 - n.has_id), 0) AS plain FROM plain_note AS n
+JOIN memory AS m ON m.workspace_id = n.workspace_id AND m.id = n.memory_id
+WHERE n.workspace_id = :workspace AND n.graph_id = :graph AND m.gone_at IS NULL;
+
+-- name: name_add
+-- Record a name by which links find a memory.
+INSERT INTO memory_name (workspace_id, memory_id, graph_id, key, rank) VALUES (:workspace, :memory, :graph, :key, :rank);
+
+-- name: name_drop
+-- Remove the names of memories.
+DELETE FROM memory_name WHERE workspace_id = :workspace AND memory_id IN (:*ids);
+
+-- name: name_of
+-- List the names of memories.
+SELECT memory_id, key FROM memory_name WHERE workspace_id = :workspace AND memory_id IN (:*ids);
+
+-- name: name_by_key
+-- Find the memories that have one of these names.
+SELECT n.key, n.rank, m.id, m.uuid, m.path, m.title FROM memory_name AS n
+JOIN memory AS m ON m.workspace_id = n.workspace_id AND m.id = n.memory_id
+WHERE n.workspace_id = :workspace AND n.graph_id = :graph AND n.key IN (:*keys) AND m.gone_at IS NULL;
+
+-- name: name_all
+-- List the names to which links of a graph may lead.
+SELECT n.key, n.rank, m.id, m.uuid, m.path, m.title FROM memory_name AS n
+JOIN memory AS m ON m.workspace_id = n.workspace_id AND m.id = n.memory_id
+WHERE n.workspace_id = :workspace AND n.graph_id = :graph AND m.gone_at IS NULL AND EXISTS (
+    SELECT 1 FROM text_link AS l WHERE l.workspace_id = n.workspace_id AND l.graph_id = n.graph_id AND l.key = n.key
+);
+
+-- name: link_add
+-- Record a link in the text of a memory.
+INSERT INTO text_link (workspace_id, memory_id, position, graph_id, key, link)
+VALUES (:workspace, :memory, :position, :graph, :key, :link);
+
+-- name: link_drop
+-- Remove the links of memories.
+DELETE FROM text_link WHERE workspace_id = :workspace AND memory_id IN (:*ids);
+
+-- name: link_of
+-- List the links in the texts of memories, in order.
+SELECT l.key, l.link, m.id, m.uuid, m.path, m.title, m.created, m.updated FROM text_link AS l
+JOIN memory AS m ON m.workspace_id = l.workspace_id AND m.id = l.memory_id
+WHERE l.workspace_id = :workspace AND l.memory_id IN (:*ids) AND m.gone_at IS NULL ORDER BY l.memory_id, l.position;
+
+-- name: link_by_key
+-- List the links that lead to one of these names.
+SELECT l.key, l.link, m.id, m.uuid, m.path, m.title, m.created, m.updated FROM text_link AS l
+JOIN memory AS m ON m.workspace_id = l.workspace_id AND m.id = l.memory_id
+WHERE l.workspace_id = :workspace AND l.graph_id = :graph AND l.key IN (:*keys) AND m.gone_at IS NULL
+ORDER BY l.memory_id, l.position;
+
+-- name: link_all
+-- List all links in the texts of a graph.
+SELECT l.key, l.link, m.id, m.uuid, m.path, m.title, m.created, m.updated FROM text_link AS l
+JOIN memory AS m ON m.workspace_id = l.workspace_id AND m.id = l.memory_id
+WHERE l.workspace_id = :workspace AND l.graph_id = :graph AND m.gone_at IS NULL ORDER BY l.memory_id, l.position;
+
+-- name: link_count
+-- Count the links in the texts of a graph.
+SELECT COUNT(*) AS count FROM text_link WHERE workspace_id = :workspace AND graph_id = :graph;

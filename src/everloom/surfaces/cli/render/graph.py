@@ -36,7 +36,8 @@ def _memory(value: results.Memory, zone: ZoneInfo) -> Iterator[Part]:
         [
             ("id", value.id),
             ("type", value.type),
-            ("tags", value.tags),
+            ("tags", value.all_tags),
+            *([("aliases", value.aliases)] if value.aliases else ()),
             ("importance", value.importance),
             ("state", f"{value.status} {value.decay_score:.2f}, read {value.access_count} times"),
             ("updated", shown(value.updated, zone)),
@@ -48,18 +49,24 @@ def _memory(value: results.Memory, zone: ZoneInfo) -> Iterator[Part]:
     for side in value.relations:
         arrow = "→" if side.direction == "outgoing" else "←"
         yield f"{arrow} {side.type} {side.target}" + (f": {side.context}" if side.context else "")
+    yield from (f"→ [[{link}]]" for link in value.links)
+    yield from (f"assumed: {each.field}: {each.reason}" for each in value.assumed)
     yield f"\n{value.content}"
 
 
 def _edge(value: results.Edge, _zone: ZoneInfo) -> Iterator[Part]:
-    yield f"{value.id[:8]}  {value.from_title} → {value.type} → {value.to_title}  ({value.strength:.2f})"
+    known = value.id if value.in_text else value.id[:8]
+    how = "in its text" if value.in_text else f"{value.strength:.2f}"
+    yield f"{known}  {value.from_title} → {value.type} → {value.to_title}  ({how})"
     if value.description:
         yield f"    {shortened(value.description)}"
 
 
 def _neighbor(value: results.RelatedMemory, _zone: ZoneInfo) -> Iterator[Part]:
     arrow = "→" if value.direction == "outgoing" else "←"
-    yield f"{value.hops}  {arrow} {value.type}  {value.memory.id[:8]}  {value.memory.type}  {value.memory.title}"
+    seen = "  (in the text)" if value.in_text else ""
+    memory = value.memory
+    yield f"{value.hops}  {arrow} {value.type}  {memory.id[:8]}  {memory.type}  {memory.title}{seen}"
 
 
 def _stored(value: results.Stored, _zone: ZoneInfo) -> Iterator[Part]:
@@ -75,6 +82,18 @@ def _reflected(value: results.Reflected, _zone: ZoneInfo) -> Iterator[Part]:
         yield f"{'insight' if each.id else 'proposal'}: {each.title}\n    {shortened(each.content)}"
     yield from (f"tags for {name[:8]}: {', '.join(each)}" for name, each in value.tag_suggestions.items())
     yield from (f"relation? {one[:8]} – {other[:8]} ({alike:.2f})" for one, other, alike in value.edge_suggestions)
+
+
+def _report(value: results.GraphReport, zone: ZoneInfo) -> Iterator[Part]:
+    known = fields_of(value)
+    for name in ("assumed", "unresolved", "problems"):
+        known.pop(name)
+    yield from render_fields(known, zone)
+    for file in value.assumed:
+        yield f"{file.path}  ({file.id[:8]})"
+        yield from (f"    {each.field}: {each.reason}" for each in file.assumed)
+    yield from (f"{link.path}: [[{link.link}]] leads nowhere" for link in value.unresolved)
+    yield from (f"{each.path}{'' if each.line is None else f':{each.line}'}: {each.reason}" for each in value.problems)
 
 
 def _with_problems(value: Any, zone: ZoneInfo) -> Iterator[Part]:
@@ -97,6 +116,7 @@ RENDERERS: dict[type, Renderer] = {
     results.Recalled: _recalled,
     results.Reflected: _reflected,
     results.Reindexed: _with_problems,
+    results.GraphReport: _report,
     results.GraphStats: _with_problems,
     results.Stored: _stored,
     results.TagCount: lambda it, _: [f"{it.count:>5}  {it.tag}"],

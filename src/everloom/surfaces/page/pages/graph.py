@@ -13,6 +13,7 @@ from starlette.responses import Response
 from everloom.errors import Conflict, EverloomError, NotFound, Rejected, meaning_of
 from everloom.graph.kinds import KINDS
 from everloom.graph.parameters import MemoryType
+from everloom.kernel.lifecycle import VAULT_STRENGTH
 from everloom.surfaces.page.html import LONGEST_SHOWN, clean
 from everloom.surfaces.page.paths import WORKSPACE, form, look
 from everloom.surfaces.page.pictures.memories import TYPE_COLOURS, MemoryDot, MemoryLine, draw_memories, shape
@@ -57,7 +58,7 @@ def _overview(visit: Visit, error: EverloomError | None = None, typed: Mapping[s
         return visit.page("graph.html", 200 if error is None else 422, title="Graph", opened=None, **values)
     opened = _opened(visit, visit.workspace)
     drawing = opened.draw(
-        types=cast("Any", [visit.asked("type")] if visit.asked("type") in KINDS else None),
+        types=[visit.asked("type")] if visit.asked("type") in KINDS else None,
         tags=[visit.asked("tag")] if visit.asked("tag") else None,
         statuses=cast("Any", [visit.asked("status")] if visit.asked("status") in _STATUSES else None),
         limit=visit.asked_number("size", _SIZES[1], least=1, most=_SIZES[-1]),
@@ -152,9 +153,9 @@ def _shown(
         history=history,
         difference=_difference(opened, found, visit.asked("commit")) if visit.asked("commit") else None,
         graph_name=visit.asked("graph") or None,
-        types=list(KINDS),
+        types=list(dict.fromkeys([*KINDS, found.type])),
         relation_types=_RELATIONS,
-        is_pinned=found.path.startswith("vault/"),
+        is_pinned=found.decay_score == VAULT_STRENGTH,
         error=error,
         is_conflict=typed is not None and isinstance(error, Conflict),
         added=defaultdict(str, added or {}),
@@ -255,7 +256,15 @@ def update(visit: Visit) -> Response:
     typed = {name: visit.form.text(name) for name in (*_FIELDS, "version")}
     try:
         opened = _opened(visit, visit.acting("memory_update"))
-        done = opened.update(identity, expected_version=typed["version"], **_given(typed))
+        # An own type of a person's note is kept by leaving it out.
+        own = (
+            typed["type"] not in get_args(MemoryType)
+            and typed["type"] == opened.draw(identity, limit=1).memories[0].type
+        )
+        given = _given({**typed, "type": "general"} if own else typed)
+        if own:
+            given.pop("type")
+        done = opened.update(identity, expected_version=typed["version"], **given)
     except NotFound:
         raise
     except EverloomError as error:
