@@ -169,7 +169,8 @@ def test_unread_notes_lead_the_snapshot_and_a_note_is_read_once_a_session_was_sh
             one.update_notes(unread_ids=[rope], idempotency_key="again")
         assert headings(two.get_context().snapshot)[0] == "# Unread notes"
         one.update_notes(unread_ids=[rope, sails])
-        one.update_notes(read_ids=[rope, sails])
+        marked_notes = one.update_notes(read_ids=[rope, sails])
+        assert marked_notes.message == "ok: 0 scenes and 0 notes stored; 2 notes marked"
         assert headings(two.get_context().snapshot) == ["# Notes", "# Knowledge"]
         one.update_notes(note_type_updates=[{"id": rope, "type": "someday"}])
         one.update_notes(note_type_updates=[{"id": rope, "type": "note"}])

@@ -27,6 +27,7 @@ BEING = {
     "episodic search-memory": "boat",
     "episodic show": "{first}",
     "episodic split-node": "{first} --part One. --part Two.",
+    "episodic story": "--year 2026",
     "episodic trigger-patrol": "",
     "episodic undo-change": "{changed}",
     "episodic unpin-node": "{first}",

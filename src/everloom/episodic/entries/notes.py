@@ -71,6 +71,8 @@ class NotesWritten:
     rejected: tuple[RejectedScene, ...]
     remarks: tuple[str, ...]
     deleted_ids: tuple[int, ...]
+    # Notes that were marked as read or unread.
+    marked_ids: tuple[int, ...] = ()
 
 
 _NOTHING_WRITTEN = NotesWritten(scene_ids=(), note_ids=(), rejected=(), remarks=(), deleted_ids=())
@@ -174,10 +176,12 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
             add_note(tx, item, kind, content)
         for change in request.note_type_updates:
             _change_type(tx, change)
-        tx.unit.run("episodic.note_read", ids=_readable(tx.unit, request.read_ids), at=to_micros(tx.at))
-        tx.unit.run("episodic.note_unread", ids=_readable(tx.unit, request.unread_ids))
+        read, unread = (_readable(tx.unit, ids) for ids in (request.read_ids, request.unread_ids))
+        tx.unit.run("episodic.note_read", ids=read, at=to_micros(tx.at))
+        tx.unit.run("episodic.note_unread", ids=unread)
         tx.event(scenes=list(scene_ids), notes=list(note_ids), deleted=deleted)
-        return _sum_up(list(zip(scene_ids, scenes, strict=True)), note_ids, deleted)
+        written = _sum_up(list(zip(scene_ids, scenes, strict=True)), note_ids, deleted)
+        return replace(written, marked_ids=(*read, *unread))
 
     # Scenes are compared as they are stored, because they may have any form.
     asked = {
@@ -224,6 +228,7 @@ def _answer(unit: Unit, written: NotesWritten) -> NotesUpdated:
     """Combine what was written with what is open now."""
     kept = f"{len(written.scene_ids)} scenes and {len(written.note_ids)} notes stored"
     trouble = f"; {len(written.rejected)} scenes could not be read and wait for correction" if written.rejected else ""
+    kept += f"; {len(written.marked_ids)} notes marked" if written.marked_ids else ""
     return NotesUpdated(
         **{each.name: getattr(written, each.name) for each in fields(written)},
         message=f"ok: {kept}{trouble}",
@@ -270,10 +275,18 @@ def _change_type(tx: Transaction, change: Mapping[str, Any]) -> None:
     change_note(tx, note, note.content, kind=kind)
 
 
-def mark_seen(tx: Transaction, ids: Sequence[int]) -> None:
-    """Record that the session was shown notes; those that were read keep the time at which they were."""
-    if ids:
-        tx.unit.run("episodic.note_seen", ids=list(ids), at=to_micros(tx.at), session=tx.session_id)
+@dataclass(frozen=True, slots=True)
+class SeenNotes:
+    """The notes that a context showed, and when they were read for it."""
+
+    ids: Sequence[int]
+    at: datetime
+
+
+def mark_seen(tx: Transaction, seen: SeenNotes) -> None:
+    """Record that the session was shown notes, unless they have changed since or were read before."""
+    if seen.ids:
+        tx.unit.run("episodic.note_seen", ids=list(seen.ids), at=to_micros(seen.at), session=tx.session_id)
 
 
 def _readable(unit: Unit, ids: Sequence[int]) -> list[int]:
@@ -320,11 +333,8 @@ class ShownNotes:
 
 def notes_to_show(unit: Unit, session: str | None, now: datetime) -> ShownNotes:
     """List the notes for a context; what a session was shown lately is still unread for it, so that it stays put."""
-    known = (
-        None
-        if session is None
-        else unit.one("kernel.session_by_label", label=checked_name(session, "the session's id"))
-    )
+    label = None if session is None else checked_name(session, "the session's id")
+    known = None if label is None else unit.one("kernel.session_by_label", label=label)
     rows = unit.all("episodic.note_shown", limit=_MOST_OPEN)
     since = to_micros(now - _SAME_READING)
     ours = {row["id"] for row in rows if known is not None and row["read_in"] == known["id"] and row["read_at"] > since}

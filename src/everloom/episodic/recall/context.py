@@ -6,7 +6,7 @@ ours; everything that was stored stands below them in quoted lines, so that no t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -14,7 +14,7 @@ from hashlib import blake2b
 from everloom.clock import from_micros, shown, to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.entries.entry import MemoryEntry, entries_of, recent_diary
-from everloom.episodic.entries.notes import BeingNote, mark_seen, notes_to_show
+from everloom.episodic.entries.notes import BeingNote, SeenNotes, ShownNotes, mark_seen, notes_to_show
 from everloom.episodic.scenes.node import nodes_of
 from everloom.kernel.answer.budget import fitted
 from everloom.kernel.operation import Transaction
@@ -68,8 +68,8 @@ def get_context(being: Being, max_tokens: int) -> ContextBlocks:
     label = op.session or ""
     with op.read() as unit:
         system = "\n\n".join([_NOTICE, *_system_prompt(unit, prose)])
-        snapshot = "\n\n".join(_snapshot(unit, being))
-        unread = notes_to_show(unit, op.session, op.now).unread
+        notes = notes_to_show(unit, op.session, now)
+        snapshot = "\n\n".join(_snapshot(unit, being, notes))
         recent = _recent_nodes(unit)
         kept = unit.one("episodic.snapshot_get", label=label)
     is_same = kept is not None and kept["content"] == snapshot
@@ -87,19 +87,21 @@ def get_context(being: Being, max_tokens: int) -> ContextBlocks:
         ContextBlocks(system_prompt=system, snapshot=snapshot, recent_nodes=recent, metadata=metadata), max_tokens
     )
     # What was cut off to keep within the budget was not shown.
-    shown_ids = [note.id for note in unread if note.read_at is None and marked(_note_line(note)) in blocks.snapshot]
+    shown_ids = [
+        note.id for note in notes.unread if note.read_at is None and marked(_note_line(note)) in blocks.snapshot
+    ]
     # Written only when something changed, so that a conversation that asks in every turn does not write in every turn.
     if shown_ids or not is_same:
-        op.leave("get_context", lambda tx: _leave_context(tx, being, since, shown_ids))
+        op.leave("get_context", lambda tx: _leave_context(tx, being, since, SeenNotes(shown_ids, now)))
     return blocks
 
 
-def _leave_context(tx: Transaction, being: Being, since: datetime, shown_ids: Sequence[int]) -> None:
+def _leave_context(tx: Transaction, being: Being, since: datetime, seen: SeenNotes) -> None:
     """Store the snapshot as the session was given it, then count its notes as read."""
     # Written anew and not as it was given: what was forgotten since then must not come back with it.
-    content = "\n\n".join(_snapshot(tx.unit, being))
+    content = "\n\n".join(_snapshot(tx.unit, being, notes_to_show(tx.unit, being.op.session, seen.at)))
     tx.unit.run("episodic.snapshot_put", label=being.op.session or "", content=content, at=to_micros(since))
-    mark_seen(tx, shown_ids)
+    mark_seen(tx, seen)
 
 
 def _mark(text: str) -> str:
@@ -125,9 +127,8 @@ def _system_prompt(unit: Unit, prose: str) -> Iterator[str]:
         yield from _section(title, map(_entry_line, entries_of(unit, target)))
 
 
-def _snapshot(unit: Unit, being: Being) -> Iterator[str]:
+def _snapshot(unit: Unit, being: Being, notes: ShownNotes) -> Iterator[str]:
     """Write block 1-B, section by section."""
-    notes = notes_to_show(unit, being.op.session, being.op.now)
     yield from _section("Unread notes", map(_note_line, notes.unread))
     mend = [f"- [{note.id}] {note.text[:500]} (problem: {note.problem})" for note in notes.unreadable]
     yield from _section("To be corrected", mend, _REPAIR)

@@ -284,7 +284,7 @@ WHERE workspace_id = :workspace AND id IN (:*ids) AND patrol_id IS NULL;
 -- name: note_seen
 -- Record that a session was shown notes which nobody has read.
 UPDATE note SET read_at = :at, read_in = :session
-WHERE workspace_id = :workspace AND id IN (:*ids) AND patrol_id IS NULL AND read_at IS NULL;
+WHERE workspace_id = :workspace AND id IN (:*ids) AND patrol_id IS NULL AND read_at IS NULL AND updated_at <= :at;
 
 -- name: note_unread
 -- Mark notes as unread.
