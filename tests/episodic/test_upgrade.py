@@ -46,3 +46,15 @@ def test_the_scenes_of_an_older_store_are_embedded_again(being: Episodic, loom: 
     with loom.store.read(place.info.id) as unit:
         after = loom.embedding.held(unit, [plain, felt])
     assert all(np.array_equal(before[item], after[item]) for item in (plain, felt))
+
+
+def test_the_lives_of_the_scenes_of_an_older_store_are_kept(being: Episodic, store_url: str) -> None:
+    first, second, _ = remember(being, scene("We went to Elba"), scene("We came back"), scene("James slept"))
+    being.merge_nodes([first, second], "We went there and back")
+    before = rows_of(store_url, "SELECT * FROM scene_life ORDER BY scene_id")
+    (step,) = [each for each in steps("sqlite" if is_sqlite(store_url) else "postgresql") if each.name == "changes"]
+    # The older table had no such columns; what they hold is new, and the step does not read it.
+    run(store_url, "DROP TABLE scene_change; UPDATE scene_life SET placed = 1, split_from = scene_id;")
+    run(store_url, step.sql)
+    assert rows_of(store_url, "SELECT * FROM scene_life ORDER BY scene_id") == before
+    assert {row["death"] for row in before} == {None, "absorbed"}

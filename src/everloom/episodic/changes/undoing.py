@@ -24,10 +24,8 @@ from everloom.kernel.journal import pin
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Prepared
 from everloom.store import Unit
-from everloom.store.contract import FOREVER
 
 _VERB = "undo_change"
-_LOOKED_AT = 200
 _ENDS = ("absorbed", "split", "undone")
 
 
@@ -93,13 +91,12 @@ def undo_change(
 
 def _chosen(unit: Unit, item: int, change_id: int | None) -> list[SceneChange]:
     """Find the change to undo, scene by scene."""
-    rows = unit.all("episodic.change_about", scene=item, before=FOREVER, limit=_LOOKED_AT)
-    if change_id is None:
-        chosen = next((row["id"] for row in rows if row["act"] != "undo" and row["undone_by"] is None), None)
-        if chosen is None:
+    chosen = change_id
+    if chosen is None:
+        holding = [row for row in unit.all("episodic.change_later", ids=[item], after=0) if not row["lost"]]
+        if not holding:
             raise NotFound(f"there is nothing to undo about scene {item}", hint="node_history shows what was changed")
-    else:
-        chosen = change_id
+        chosen = holding[0]["id"]
     found = changes_of(unit, [chosen])
     if not any(each.scene_id == item for each in found):
         raise NotFound(f"scene {item} has no change {chosen}", hint="node_history shows the ids of its changes")

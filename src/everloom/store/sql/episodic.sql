@@ -538,12 +538,12 @@ WHERE c.workspace_id = :workspace AND c.id IN (:*ids) ORDER BY c.id, c.scene_id;
 
 -- name: change_about
 -- List the changes of a scene, the newest first.
-SELECT id, act, undone_by FROM scene_change
+SELECT id FROM scene_change
 WHERE workspace_id = :workspace AND scene_id = :scene AND id < :before ORDER BY id DESC LIMIT :limit;
 
 -- name: change_later
 -- List the changes of scenes after one that still hold, the newest first.
-SELECT id, scene_id, act FROM scene_change
+SELECT id, scene_id, lost FROM scene_change
 WHERE workspace_id = :workspace AND scene_id IN (:*ids) AND id > :after AND act <> 'undo' AND undone_by IS NULL
 ORDER BY id DESC;
 
