@@ -153,6 +153,11 @@ class EpisodicSettings(Section):
         description="without a language model, patrols write diary and think_md as extracts: sentences of the scenes "
         "that they took in, marked as such",
     )
+    business_prototypes: tuple[str, ...] = Field(
+        default=(),
+        description="sentences typical of Business scenes; both lists must be given, or the built-in ones apply",
+    )
+    private_prototypes: tuple[str, ...] = Field(default=(), description="sentences typical of Private scenes")
 
 
 class GraphSettings(Section):

@@ -43,6 +43,5 @@ def test_a_year_of_daily_patrols_leaves_a_plausible_population(
     assert 200 < last.active < 600
     assert abs(last.active - middle.active) < 0.25 * middle.active
     assert last.faded > 1_200
-    assert 10 < last.clusters < 150
-    # Clusters hold a handful of scenes each.
-    assert 2 <= last.active / last.clusters <= 11
+    # Eight topics and two roots: a few clusters more or less, but neither one heap nor a cluster for every handful.
+    assert 6 <= last.clusters <= 16

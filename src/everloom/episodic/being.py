@@ -36,7 +36,7 @@ class Party(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodicPolicy:
-    """The settings: when a patrol begins and who runs it, what is recalled, and what is written without a model."""
+    """The settings: when a patrol begins and who runs it, what is recalled, how scenes are sorted without a model."""
 
     patrol_at: int = 10
     patrol_hours: float = 24.0
@@ -45,6 +45,8 @@ class EpisodicPolicy:
     cluster_threshold: float | None = None
     feeling_distance: float = 0.35
     extracts: bool = False
+    business_prototypes: tuple[str, ...] = ()
+    private_prototypes: tuple[str, ...] = ()
     # The kinds of documents that are the conversation itself. They belong to other faculties, so the wiring sets them.
     history_kinds: tuple[str, ...] = ("exchange", "message", "turn")
 

@@ -1,8 +1,8 @@
 """Steps ❻ and ❼: clusters that have grown too large are split into sub-clusters, and small ones are folded.
 
-A model names the topics of a split; without a model the vectors decide, and the most central action becomes the name.
-Either way, both sides of a split keep at least two scenes. A root is split, too, because that is how sub-clusters
-begin; it is never folded.
+A model names the topics of a split. If it fails, the vectors decide, and the most central action becomes the name;
+`sorting.py` is for those who have no model. Either way, both sides of a split keep at least two scenes. A root is
+split, too, because that is how sub-clusters begin; it is never folded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from everloom.episodic.calibration import thresholds_of
-from everloom.episodic.patrol.steps import NO_MODEL, Change, PatrolRun, StepOutcome, clean_text, passage_of
+from everloom.episodic.patrol.sorting import sort_scenes
+from everloom.episodic.patrol.steps import Change, PatrolRun, StepOutcome, clean_text, passage_of
 from everloom.episodic.scenes.clusters import Cluster, add_cluster, cluster_vectors, clusters_of, refresh, short
 from everloom.episodic.scenes.geometry import Floats, by_centrality, coherence, leaves, stack_vectors
 from everloom.episodic.scenes.node import nodes_of
@@ -65,20 +66,21 @@ class _SubCluster:
 
 
 def split(run: PatrolRun) -> Change:
-    """❻ Split crowded clusters."""
+    """❻ Split crowded clusters: by the topics that a model names or, without one, by how alike scenes are."""
+    if run.thinker is None:
+        return sort_scenes(run)
     splits: list[tuple[Cluster, Sequence[_SubCluster]]] = []
     remarks: list[str] = []
     with run.op.read() as unit:
         crowded = [cluster for cluster in clusters_of(unit) if cluster.active > _TOO_MANY]
     for cluster in crowded:
-        asked = None if run.thinker is None else _ask(run, cluster, remarks)
+        asked = _ask(run, cluster, remarks)
         splits.append((cluster, _cut(run, cluster) if asked is None else asked))
-    reason = f"{NO_MODEL}: split by vectors" if run.thinker is None and crowded else None
 
     def change(tx: Transaction) -> StepOutcome:
         born, moved = _write_splits(tx, splits)
         counts = {"crowded": len(crowded), "born": born, "moved": moved}
-        return StepOutcome(counts=counts, skipped=reason, remarks=tuple(remarks))
+        return StepOutcome(counts=counts, remarks=tuple(remarks))
 
     return change
 

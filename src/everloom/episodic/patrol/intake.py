@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from everloom.clock import from_micros
 from everloom.episodic.calibration import thresholds_of
+from everloom.episodic.patrol.prototypes import resembling_private
 from everloom.episodic.patrol.steps import Change, PatrolRun, StepOutcome, passage_of
 from everloom.episodic.scenes.clusters import Roots, cluster_vectors, refresh, roots_of
 from everloom.episodic.scenes.geometry import Floats, best_matches
@@ -32,9 +33,6 @@ _MOST_NOTES = 20_000
 _MOST_LATE = 2_000
 # How many actions one question contains: a model that loses count spoils only these.
 _ASKED_AT_ONCE = 50
-# The topics of the roots in words that such scenes use, for comparing vectors when there is no model to ask.
-_BUSINESS = "work project meeting customer deadline code release budget contract office decision"
-_PRIVATE = "family friend home feeling love health hobby dinner holiday birthday child"
 
 _PRIVATE_TASK = "Which of these scenes are Private (people, feelings, home, health) and not Business (work, projects)?"
 
@@ -95,10 +93,19 @@ def _gather(run: PatrolRun) -> _Intake:
     for vectors, rows in made:
         if vectors is not None and vectors.model == embedding.preferred:
             intake.vectors.update(zip((row["id"] for row in rows), vectors.rows["general"], strict=True))
-    intake.homes = best_matches(intake.vectors, clusters, means, threshold)
+    intake.homes = best_matches(_joining(run, intake), clusters, means, threshold)
     if scenes and intake.prepared.made is None:
         intake.remarks.append("the embedder was not available: the next patrol embeds these scenes")
     return intake
+
+
+def _joining(run: PatrolRun, intake: _Intake) -> dict[int, Floats]:
+    """Choose the vectors that are compared with clusters here."""
+    # Without a model, ❻ sorts new scenes by more than their cosine with a mean. A threshold in the settings is obeyed.
+    if run.thinker is not None or run.being.policy.cluster_threshold is not None:
+        return intake.vectors
+    late = {row["id"] for row in intake.late}
+    return {item: vector for item, vector in intake.vectors.items() if item in late}
 
 
 def _document_of(note: Row, read: ParsedScene, now: datetime) -> Document:
@@ -107,19 +114,14 @@ def _document_of(note: Row, read: ParsedScene, now: datetime) -> Document:
 
 
 def _private(run: PatrolRun, intake: _Intake) -> set[int]:
-    """Decide which scenes without a cluster are private: ask the model, or compare them with the words of the roots."""
+    """Decide which scenes without a cluster are private: ask the model, or compare them with prototypes."""
     homeless = {note["id"]: read.content.scene.action for note, read in intake.scenes if note["id"] not in intake.homes}
     if run.thinker is not None:
         try:
             return _ask_for_private(run, homeless)
         except ProviderError as error:
             intake.remarks.append(f"the model could not be asked to tell Business from Private: {error.message}")
-    vectors = {each: intake.vectors[each] for each in homeless if each in intake.vectors}
-    made = run.op.embedding.make([_BUSINESS, _PRIVATE]) if vectors else None
-    if made is None:
-        return set()
-    business, private = made.rows["general"]
-    return {item for item, vector in vectors.items() if float(vector @ private) > float(vector @ business)}
+    return resembling_private(run, homeless, intake.vectors)
 
 
 def _ask_for_private(run: PatrolRun, actions: Mapping[int, str]) -> set[int]:

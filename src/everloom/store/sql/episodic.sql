@@ -124,6 +124,11 @@ SELECT scene_id AS id, cluster_id, status FROM scene_life WHERE workspace_id = :
 SELECT l.scene_id AS id FROM scene_life AS l WHERE l.workspace_id = :workspace AND l.status <> 'dead'
 ORDER BY l.last_activated DESC, l.scene_id DESC LIMIT :limit;
 
+-- name: active_newest
+-- List the newest active scenes.
+SELECT scene_id AS id FROM scene_life WHERE workspace_id = :workspace AND status = 'active'
+ORDER BY scene_id DESC LIMIT :limit;
+
 -- name: reactivate
 -- Count that scenes were recalled: a dying one lives again, a dead one gathers strength to come back.
 UPDATE scene_life SET reactivation_count = reactivation_count + CASE WHEN status = 'dead' THEN 2 ELSE 1 END,

@@ -1,0 +1,77 @@
+"""Names of clusters that no model named: the rarest words that several of their scenes share.
+
+Pure. Scripts without spaces have no words to cut out: there, runs of one script are
+taken for words: 決済サーバー is two.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from everloom.kernel.texts import name_key, spellings
+
+_IN_A_NAME = 3
+# A word that two of a dozen scenes share says nothing about the others.
+_SHARED_BY = 0.2
+_LEAST = 2
+# Whoever is in every other scene of a memory says nothing about some of them.
+_TELLING = 1.5
+# A run of Han or of katakana; hiragana is mostly grammar.
+_RUN = re.compile(r"[\u3005\u3400-\u4dbf\u4e00-\u9fff]+|[\u30a1-\u30fa\u30fc]{2,}")
+_UNSPACED = re.compile(r"[\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+# A longer run of Han is a clause, and its pairs of characters are nearer to words.
+_LONGEST_RUN = 4
+
+
+def words_in(texts: Iterable[str]) -> dict[str, str]:
+    """Map each word of a scene's texts to its spelling."""
+    found: dict[str, str] = {}
+    for text in texts:
+        for word, spelling in spellings(text).items():
+            if len(word) > 1 and not word.isdigit() and not _UNSPACED.search(word):
+                found.setdefault(word, spelling)
+        for run in _RUN.findall(text):
+            parts = [run] if len(run) <= _LONGEST_RUN else [run[at : at + 2] for at in range(len(run) - 1)]
+            found |= {part: part for part in parts}
+    return found
+
+
+class ClusterNames:
+    """Gives names to groups of scenes, none of them twice."""
+
+    def __init__(self, words: Sequence[Mapping[str, str]], taken: Iterable[str]) -> None:
+        self._words = words
+        self._found = Counter(word for each in words for word in each)
+        self._taken = {name_key(name) for name in taken}
+
+    def name(self, group: Collection[int], otherwise: str) -> str:
+        """Name a group by its rarest shared words, or, if it shares none, by what is given."""
+        words = self._ranked(group)
+        choices = [", ".join(words[:count]) for count in range(min(len(words), _IN_A_NAME), len(words) + 1) if count]
+        choices += [otherwise, *(f"{otherwise} ({number})" for number in range(2, len(self._taken) + 3))]
+        chosen = next(choice for choice in choices if name_key(choice) not in self._taken)
+        self._taken.add(name_key(chosen))
+        return chosen
+
+    def _ranked(self, group: Collection[int]) -> list[str]:
+        """List the words that enough of the scenes share, the most telling first, as they are spelled most often."""
+        here = Counter(word for place in group for word in self._words[place])
+        least = max(_LEAST, math.ceil(_SHARED_BY * len(group)))
+        # How much more frequent a word is here than everywhere.
+        often = {
+            word: (count / len(group)) / (self._found[word] / len(self._words))
+            for word, count in here.items()
+            if count >= least
+        }
+        telling = {word: here[word] * math.log(lift) for word, lift in often.items() if lift >= _TELLING}
+        ranked = sorted(telling, key=lambda word: (-telling[word], word))
+        spelled: dict[str, str] = {}
+        for word in ranked:
+            seen = Counter(self._words[place][word] for place in sorted(group) if word in self._words[place])
+            (spelling, _), *_ = seen.most_common(1)
+            # One word in two languages, or two forms of it.
+            spelled.setdefault(name_key(spelling), spelling)
+        return list(spelled.values())
