@@ -120,7 +120,7 @@ def _read(run: PatrolRun) -> _Known | None:
 
 def _stays(node: Node) -> bool:
     """Tell whether somebody wants a scene to stay where it is."""
-    return node.pinned or bool(getattr(node, "placed", False))
+    return node.pinned or node.placed
 
 
 def _plan(known: _Known) -> _Sorting:
