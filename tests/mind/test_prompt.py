@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everloom.errors import Conflict
 from everloom.kernel.search import Document
 from everloom.mind.notes.files import DURABLE, IDENTITY, KNOWN, daily_name, default_text
-from everloom.mind.prompt import LANDSCAPE, LONGEST_DAY, LONGEST_PAGE, PromptSection, bounded, page
+from everloom.mind.prompt import LANDSCAPE, LONGEST_DAY, LONGEST_PAGE, PromptSection, page
 from everloom.models.text import marked, quoted
 from tests.mind.notebook import Notebook, open_notebook
 
@@ -150,17 +151,21 @@ def test_a_prompt_stays_the_same_bytes_until_a_file_changes_or_time_has_passed(b
 
 @pytest.mark.promise("mind.prompt-is-bounded")
 def test_long_notes_are_cut_where_one_can_see_it(book: Notebook) -> None:
-    book.notes.write("MEMORY.md", f"the beginning {'m' * 30_000} the end")
+    book.edit("MEMORY.md", f"the beginning {'m' * 30_000} the end")
     book.edit(daily_name(book.setup.op.today), f"the morning {'d' * 9_000} the evening\n")
     prompt = book.prompt().text()
     pages = {tag.rsplit("-", 1)[0]: unmarked(body) for tag, body in PAGE.findall(prompt)}
     memory, today = pages["memory-md"], pages[f"daily-{book.setup.op.today}-md"]
-    assert memory.startswith("the beginning m")
-    assert memory.endswith("m\n[10,022 characters are not shown here]")
-    assert len(memory) == LONGEST_PAGE + len("\n[10,022 characters are not shown here]")
+    mark = "[10,022 characters before this are not shown; read_note with from_line or find shows them]\n"
+    assert memory.startswith(f"{mark}mm")
+    assert memory.endswith("m the end"), "what was added last is what counts"
+    assert len(memory) - len(mark) == LONGEST_PAGE
     assert today.endswith("the evening")
-    assert today.startswith("[5,024 characters are not shown here]\n")
-    assert len(today) - len("[5,024 characters are not shown here]\n") == LONGEST_DAY == 4_000
+    assert today.startswith("[5,024 characters before this are not shown")
+    assert len(today.partition("\n")[2]) == LONGEST_DAY == 4_000
+    with pytest.raises(Conflict, match="which you have not read"):
+        book.notes.write("MEMORY.md", "m" * 16_000)
+    book.notes.write("USER.md", "Seen whole, so it may be replaced.")
 
 
 @pytest.mark.promise("mind.notes-cannot-forge")
@@ -177,16 +182,6 @@ def test_no_note_can_close_its_own_tags(text: str, extra: str) -> None:
     assert forged == f"<{tag}>\n{body}\n</{tag}>"
     assert first in unmarked(body) or first.strip() in unmarked(body)
     assert all(line == ">" or line.startswith("> ") for line in body.splitlines())
-
-
-@given(st.text(max_size=30), st.integers(1, 40), st.booleans())
-def test_a_bounded_text_is_whole_or_says_how_much_is_missing(text: str, longest: int, keeps_end: bool) -> None:
-    shown = bounded(text, longest, keeps_end=keeps_end)
-    if len(text) <= longest:
-        assert shown == text
-    else:
-        assert f"[{len(text) - longest:,} characters are not shown here]" in shown
-        assert (text[-longest:] if keeps_end else text[:longest]) in shown
 
 
 def test_a_note_that_cannot_be_read_or_is_gone_does_not_silence_the_others(book: Notebook) -> None:

@@ -7,7 +7,7 @@ anything in advance, and to prescribe when the agent should do what.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Lock
@@ -15,12 +15,13 @@ from threading import Lock
 from everloom.clock import shown
 from everloom.errors import Rejected
 from everloom.mind.notes import Notes
+from everloom.mind.notes.excerpts import end_of
 from everloom.mind.notes.files import COMPACTION, DURABLE, IDENTITY, STATUS, daily_name, default_text
 from everloom.mind.ports import MindSetup
 from everloom.mind.prompts import prompt_named
 from everloom.models.text import quoted
 
-# The most characters of a note in the prompt: the beginning of a standard note, the end of a daily one.
+# The most characters of a note in the prompt, which shows its end: what was added last.
 LONGEST_PAGE = 20_000
 _LONGEST_STATUS = 10_000
 LONGEST_DAY = 4_000
@@ -30,12 +31,11 @@ LANDSCAPE = prompt_named("landscape") + "\n"
 
 @dataclass(frozen=True, slots=True)
 class PromptSection:
-    """A heading and the names of its notes; a note that is too long keeps its end or its beginning."""
+    """A heading, the names of its notes, and how many characters of each are shown."""
 
     heading: str
     names: tuple[str, ...]
     longest: int
-    keeps_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class _BuiltPrompt:
     text: str
     at: datetime
     signature: tuple[str, ...]
+    # The notes that it shows from beginning to end; whoever has seen only a part of a note must not replace it.
+    whole: tuple[str, ...]
 
 
 class Prompt:
@@ -66,8 +68,8 @@ class Prompt:
             signature = self._notes.signature([name for section in sections for name in section.names])
             now = self._op.now
             if self._built is None or self._built.signature != signature or self._is_old(self._built, now):
-                self._built = _BuiltPrompt(self._build(sections, now), now, signature)
-            self._notes.mark_seen([name for section in sections for name in section.names])
+                self._built = self._build(sections, now, signature)
+            self._notes.mark_seen(self._built.whole)
             return self._built.text
 
     def compaction_instructions(self) -> str:
@@ -87,30 +89,25 @@ class Prompt:
         return (
             PromptSection("# Notes: who you are, and with whom", IDENTITY, LONGEST_PAGE),
             PromptSection("# Notes: what is kept", DURABLE, LONGEST_PAGE),
-            PromptSection("# Notes: yesterday and today", days, LONGEST_DAY, keeps_end=True),
+            PromptSection("# Notes: yesterday and today", days, LONGEST_DAY),
             PromptSection("# Notes: the status, each field with the time it changed", (STATUS,), _LONGEST_STATUS),
         )
 
-    def _build(self, sections: Sequence[PromptSection], now: datetime) -> str:
+    def _build(self, sections: Sequence[PromptSection], now: datetime, signature: tuple[str, ...]) -> _BuiltPrompt:
         place = self._op.workspace
         time = f"# Now\n\n{shown(now, self._op.zone)} ({place.time_zone})\nWorkspace: {place.name}"
-        written = [self._write(section) for section in sections]
-        return "\n\n".join([time, *filter(None, written), f"# Your memory\n\n{LANDSCAPE}"])
+        bodies = {name: self._notes.show(name) or "" for section in sections for name in section.names}
+        written = [_write(section, bodies) for section in sections]
+        text = "\n\n".join([time, *filter(None, written), f"# Your memory\n\n{LANDSCAPE}"])
+        whole = [name for section in sections for name in section.names if len(bodies[name].strip()) <= section.longest]
+        return _BuiltPrompt(text, now, signature, tuple(whole))
 
-    def _write(self, section: PromptSection) -> str:
-        pages = [page(name, body, section) for name in section.names if (body := self._notes.show(name))]
-        return "\n\n".join([section.heading, *pages]) if pages else ""
+
+def _write(section: PromptSection, bodies: Mapping[str, str]) -> str:
+    pages = [page(name, bodies[name], section) for name in section.names if bodies[name]]
+    return "\n\n".join([section.heading, *pages]) if pages else ""
 
 
 def page(name: str, body: str, section: PromptSection) -> str:
-    """Enclose one note in tags with its name, cut to the length that its section allows."""
-    return quoted(bounded(body.strip(), section.longest, keeps_end=section.keeps_end), name)
-
-
-def bounded(body: str, longest: int, *, keeps_end: bool) -> str:
-    """Cut a text that is too long, and mark the place."""
-    over = len(body) - longest
-    if over <= 0:
-        return body
-    mark = f"[{over:,} characters are not shown here]"
-    return f"{mark}\n{body[-longest:]}" if keeps_end else f"{body[:longest]}\n{mark}"
+    """Enclose one note in tags with its name; of one that is longer than its section allows, its end."""
+    return quoted(end_of(body.strip(), section.longest), name)

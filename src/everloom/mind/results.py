@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from everloom.mind.conversation.compaction import Compaction
     from everloom.mind.initiative.heartbeat import Heartbeat
     from everloom.mind.notes import NoteVersion
+    from everloom.mind.notes.excerpts import Excerpt
     from everloom.models.talk import Turn
 
 # The names of block kinds in the output of `array`. Reasoning has none, because it is never stored.
@@ -32,11 +33,18 @@ class FoundInArchive:
 
 @dataclass(frozen=True, slots=True)
 class NoteText:
-    """The text of a note and its version; None if there is no such note. Without a name, the names of all notes."""
+    """The text of a note and its version; None if there is no such note. Without a name, the names of all notes.
+
+    Of a part of a note: the numbers of its first and last line, and how many lines there are. If only the lines with
+    some words were asked for, `to_line` is how far the search came, and each line begins with its number.
+    """
 
     name: str | None
     body: str | None
     version: int | None = None
+    from_line: int | None = None
+    to_line: int | None = None
+    lines: int | None = None
 
     def __str__(self) -> str:
         # For the agent, whose notes others may have written, too.
@@ -44,7 +52,25 @@ class NoteText:
 
         if self.body is None:
             return f"There is no note {self.name}; read_note without a name lists them."
-        return self.body if self.name is None else quoted(self.body, self.name)
+        if self.name is None:
+            return self.body
+        text = quoted(self.body, self.name) if self.body else "(no line contains these words)"
+        return f"{text}\n{self._part()}" if self.lines else text
+
+    def _part(self) -> str:
+        """Say which lines these are, and how to read on."""
+        rest = f"; from_line={self.to_line + 1} reads on" if self.to_line and self.to_line < (self.lines or 0) else ""
+        return f"(lines {self.from_line:,} to {self.to_line:,} of {self.lines:,}{rest})"
+
+
+def note_text(name: str, body: str, version: int | None, excerpt: Callable[[str], Excerpt]) -> NoteText:
+    """Show a note, or a part of it."""
+    if not body:
+        return NoteText(name, None)
+    part = excerpt(body)
+    if part.is_whole and part.text == body.removesuffix("\n"):
+        return NoteText(name, body, version)
+    return NoteText(name, part.text, version, part.first, part.last, part.lines)
 
 
 @dataclass(frozen=True, slots=True)

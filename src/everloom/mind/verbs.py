@@ -47,6 +47,11 @@ NoteName = Annotated[str, Says("such as MEMORY.md, daily/2026-11-16.md or projec
 MaybeNote = Annotated[str | None, Says("such as MEMORY.md, daily/2026-11-16.md or projects/boat.md", metavar="NAME")]
 # As large as the file of a note may be.
 Body = Annotated[str, Says("the whole text of the note; never empty", longest=1_000_000)]
+FromLine = Annotated[
+    int | None, Says("the first line to read; -20: the last 20", metavar="NUMBER", least=-1_000_000, most=1_000_000)
+]
+Lines = Annotated[int | None, Says("how many lines", metavar="COUNT", least=1, most=1_000_000, is_plain=True)]
+Find = Annotated[str | None, Says("only lines that contain these words", metavar="WORDS")]
 Addition = Annotated[str, Says("what to add; never empty")]
 Replace = Annotated[bool, Says("allow the text to become less than half as long")]
 Version = Annotated[int | None, Says("the version you read; fails if there is a newer one", metavar="NUMBER")]
@@ -116,14 +121,33 @@ class Mind(Talking):
         return fitted(self.notes.names(), max_tokens)
 
     @_tool(
-        "Read a note", READS, "Read a whole note; body is null if there is none. Without a name, body lists the notes."
+        "Read a note",
+        READS,
+        "Read a note, a page of it if it is long, or the lines that contain some words; body is null if there is none. "
+        "Without a name, body lists the notes.",
     )
-    def read_note(self, name: MaybeNote = None, *, max_tokens: MaxTokensOfRecord = None) -> results.NoteText:
-        """Read a note."""
-        from everloom.kernel.answer.budget import fitted
+    def read_note(
+        self,
+        name: MaybeNote = None,
+        from_line: FromLine = None,
+        lines: Lines = None,
+        find: Find = None,
+        *,
+        max_tokens: MaxTokensOfRecord = None,
+    ) -> results.NoteText:
+        """Read a note, or some of its lines."""
+        from everloom.kernel.answer.budget import checked_tokens, fitted
+        from everloom.mind.notes.excerpts import Excerpt, lines_with, page_of
 
-        body, version = self.notes.look(name) if name else ("\n".join(self.notes.names()), None)
-        return fitted(results.NoteText(name or None, body or None, version if body else None), max_tokens)
+        if not name:
+            return fitted(results.NoteText(None, "\n".join(self.notes.names()) or None), max_tokens)
+        tokens = None if max_tokens is None else checked_tokens(max_tokens)
+
+        def excerpt(body: str) -> Excerpt:
+            return lines_with(body, find, from_line, tokens) if find else page_of(body, from_line, lines, tokens)
+
+        body, version = self.notes.look(name, lambda text: not find and excerpt(text).is_whole)
+        return fitted(results.note_text(name, body, version, excerpt), max_tokens)
 
     @_tool(
         "Write a note",

@@ -72,13 +72,17 @@ class Notes:
         """Read a note; None if there is none."""
         return self.look(name)[0] or None
 
-    def look(self, name: str) -> tuple[str, int | None]:
-        """Read a note with the number of its version, which is not known where nothing can be written."""
+    def look(self, name: str, is_seen: Callable[[str], bool] = lambda _: True) -> tuple[str, int | None]:
+        """Read a note with the number of its version, which is not known where nothing can be written.
+
+        Whoever has seen a note may replace its text; `is_seen` says whether the caller sees all of it.
+        """
         wanted = self._named(name)
 
         def opened() -> tuple[str, int | None]:
             note = self._sync.open(wanted)
-            self._saw(wanted, note.state)
+            if is_seen(note.body):
+                self._saw(wanted, note.state)
             return note.body, note.number
 
         return self._in_agreement(opened, lambda: (self._sync.peek(wanted), None))
@@ -92,9 +96,9 @@ class Notes:
         return self._in_agreement(lambda: self._sync.open(name).body, lambda: self._sync.peek(name))
 
     def show(self, name: str) -> str | None:
-        """Read a note for a model; if it cannot be read, return the reason in its place."""
+        """Read a note for the prompt; if it cannot be read, return the reason in its place."""
         try:
-            return self.read(name)
+            return self._peek(self._named(name)) or None
         except Rejected as error:
             return f"[cannot be read: {error.message}]"
 

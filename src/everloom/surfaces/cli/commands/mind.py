@@ -73,10 +73,13 @@ def list_notes(invocation: Invocation) -> Answer:
 
 @notes.command
 @click.argument("name")
-def read(invocation: Invocation, name: str) -> Answer:
-    """Read a note."""
+@click.option("--from-line", type=int, metavar="NUMBER", help="The first line to read; -20: the last 20.")
+@click.option("--lines", type=click.IntRange(min=1), metavar="COUNT", help="How many lines.")
+@click.option("--find", metavar="WORDS", help="Only lines that contain these words.")
+def read(invocation: Invocation, name: str, **part: Any) -> Answer:
+    """Read a note, or some of its lines."""
     with invocation.enter() as workspace:
-        found = workspace.mind.read_note(name)
+        found = workspace.mind.read_note(name, **part)
     if found.body is None:
         raise NotFound(f"there is no note {name}", hint="`everloom notes list` lists the notes")
     return Answer(found, [found.body.rstrip("\n")])
