@@ -87,7 +87,11 @@ class ProviderBusy(ProviderError):
 
 
 class ProviderRefused(ProviderError):
-    """A model would not do it for this content or with these credentials."""
+    """A model would not do it for this content."""
+
+
+class ProviderDenied(ProviderRefused):
+    """A provider does nothing for us now: the key, the balance, the budget or the model's name, and not the content."""
 
 
 class MalformedReply(ProviderError):
@@ -123,6 +127,7 @@ MEANING: dict[type[EverloomError], Meaning] = {
     ProviderError: Meaning(1, 502, "provider_failed", retry=False),
     ProviderBusy: Meaning(1, 503, "provider_busy", retry=True),
     ProviderRefused: Meaning(1, 502, "provider_refused", retry=False),
+    ProviderDenied: Meaning(1, 502, "provider_denied", retry=False),
     MalformedReply: Meaning(1, 502, "malformed_reply", retry=True),
 }
 

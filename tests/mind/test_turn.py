@@ -14,7 +14,15 @@ from typing import Any
 import pytest
 
 from everloom.clock import ManualClock, to_micros
-from everloom.errors import Conflict, MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
+from everloom.errors import (
+    Conflict,
+    MalformedReply,
+    ProviderBusy,
+    ProviderDenied,
+    ProviderError,
+    ProviderRefused,
+    Rejected,
+)
 from everloom.kernel.work.lease import LEASE, Leases
 from everloom.mind.conversation.conversation import TURN
 from everloom.mind.conversation.stream import StreamMessage, ripe_at
@@ -200,6 +208,79 @@ def test_a_refused_message_is_given_up_after_three_times_and_its_sender_is_told(
     assert (notice.address, reply.text) == ("7", "Of course.")
     assert "forbidden" not in str(world.conversation.turns())
     world.assert_valid()
+
+
+@pytest.mark.promise("mind.account-faults-use-nothing-up")
+@pytest.mark.parametrize(
+    "fault",
+    [
+        fails(401, "invalid x-api-key"),
+        fails(400, "Your credit balance is too low to access the API."),
+        fails(429, "You exceeded your current quota, please check your plan and billing details."),
+        fails(404, "model: claude-sonnet-99"),
+    ],
+    ids=["key", "balance", "quota", "model"],
+)
+def test_a_fault_of_the_account_uses_no_message_up_and_is_told_once(world: World, fault: Step) -> None:
+    world.say("Hello there.", channel="telegram", address="7")
+    for tried in range(6):
+        world.server.script(fault)
+        with pytest.raises(ProviderDenied):
+            world.conversation.step()
+        if tried == 3:
+            world.say("Are you there?", channel="telegram", address="7")
+        world.later(minutes=10)
+    assert {each.state for each in world.conversation.waiting()} == {"waiting"}
+    (told,) = world.conversation.outbox("telegram")
+    assert told.text.startswith("(I cannot answer at the moment: ")
+    assert (told.address, told.exchange_id) == ("7", None)
+    answered = world.conversation.step()
+    assert answered is not None
+    assert answered.heard == "Hello there.\n\nAre you there?"
+    assert [each.exchange_id for each in world.conversation.outbox("telegram")] == [None, answered.id]
+    assert "cannot answer" not in str(world.conversation.turns()), "the model does not see our notice"
+    world.assert_valid()
+
+
+@pytest.mark.promise("mind.says-why-it-is-silent")
+def test_who_waits_long_is_told_why_and_who_waits_briefly_is_not(world: World) -> None:
+    world.say("Hello there.", channel="telegram", address="7")
+    world.server.reply = lambda _: fails(529)
+    said = []
+    for seconds in (0, 60, 61, 600):
+        world.later(seconds=seconds)
+        with pytest.raises(ProviderBusy):
+            world.conversation.step()
+        said.append(len(world.conversation.outbox("telegram")))
+    assert said == [0, 0, 1, 1]
+    world.server.reply = None
+    world.later(minutes=10)
+    assert world.conversation.step() is not None
+    world.say("And again.", channel="telegram", address="7")
+    world.server.reply = lambda _: fails(401)
+    with pytest.raises(ProviderDenied):
+        world.conversation.step()
+    assert len(world.conversation.outbox("telegram")) == 3, "another time is told again"
+
+
+@pytest.mark.promise("mind.says-why-it-is-silent")
+def test_without_a_model_the_person_is_told_once(world: World) -> None:
+    talk = conversation_in(replace(world.setup, talker=lambda: None), world.left)
+    talk.receive("Hello there.", channel="telegram", address="7", is_whole=True)
+    for _ in range(2):
+        with pytest.raises(Rejected, match="no language model"):
+            talk.step()
+    (told,) = talk.outbox("telegram")
+    assert "no language model is configured" in told.text
+
+
+def test_a_reply_that_reached_its_limit_says_so(world: World) -> None:
+    world.server.script(says("Once upon a", stop="max_tokens"))
+    world.say("Tell me a story.")
+    answered = world.conversation.step()
+    assert answered is not None
+    assert answered.reply.startswith("Once upon a\n\n[cut off here: a reply may take ")
+    assert "cut off" not in str(world.conversation.turns()), "the model goes on where it stopped"
 
 
 @pytest.mark.promise("mind.refused-does-not-block")

@@ -12,7 +12,7 @@ from email.utils import format_datetime
 import pytest
 
 from everloom.clock import SystemClock
-from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
+from everloom.errors import MalformedReply, ProviderBusy, ProviderDenied, ProviderError, ProviderRefused, Rejected
 from everloom.models.ask import AskMessage, AskRequest
 from everloom.models.embed import EmbedderChain, EmbeddingTask
 from everloom.models.providers import ProviderAccess, make_embedder, make_llm
@@ -119,13 +119,32 @@ def test_a_refused_key_is_said_with_what_to_set_and_without_the_key(
         assert f"{spec.partition(':')[0].upper()}_API_KEY" in str(caught.value)
 
 
-@pytest.mark.parametrize("status", [400, 404, 422])
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (402, "payment required"),
+        (400, "Your credit balance is too low to access the API."),
+        (429, "You exceeded your current quota, please check your plan and billing details."),
+        (404, "model 'llama9' not found, try pulling it first"),
+    ],
+)
+def test_an_account_or_a_model_that_is_not_served_is_denied_and_not_tried_again(
+    call: Call, server: ScriptedServer, status: int, said: str
+) -> None:
+    server.script(fails(status, said))
+    with pytest.raises(ProviderDenied) as caught:
+        call()
+    assert caught.value.hint
+    assert len(server.heard) == 1
+
+
+@pytest.mark.parametrize("status", [400, 422])
 def test_a_rejected_request_hands_on_what_the_server_said(
     spec: str, call: Call, server: ScriptedServer, status: int
 ) -> None:
     echoed = "" if spec.startswith("ollama") else KEY
-    server.script(fails(status, f"model not found, says {echoed} " + "x" * 5_000))
-    with pytest.raises(ProviderError, match="model not found") as caught:
+    server.script(fails(status, f"no such field, says {echoed} " + "x" * 5_000))
+    with pytest.raises(ProviderError, match="no such field") as caught:
         call()
     assert type(caught.value) is ProviderError
     assert KEY not in str(caught.value)

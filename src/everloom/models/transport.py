@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from everloom.clock import SystemClock
-from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
+from everloom.errors import MalformedReply, ProviderBusy, ProviderDenied, ProviderError, Rejected
 from everloom.models.text import shortened
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ _Body = Mapping[str, object]
 _MayRetry = Callable[[], bool]
 _SHORTEST = 0.001  # seconds; a timeout may not be zero
 _HURRY = 10.0  # seconds for requests whose answer is optional
-_REFUSALS = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_DENIALS = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.FORBIDDEN})
+# Some providers report an empty account as a bad request or as a request to slow down, and only words tell.
+_UNPAID = re.compile(r"credit balance|billing|insufficient.{1,3}(quota|credit|fund|balance)", re.IGNORECASE)
+_NO_SUCH_MODEL = re.compile(r"\bmodel\b", re.IGNORECASE)
 _LATER = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 
 
@@ -68,9 +71,9 @@ class Endpoint:
         """Return the key, after checking that it can be one."""
         # A character that no header may hold fails deep in the HTTP library, with an error that quotes the key.
         if self.key is None and self.needs_key:
-            raise ProviderRefused(f"there is no API key for {self.provider}", hint=f"set {self.key_name}")
+            raise ProviderDenied(f"there is no API key for {self.provider}", hint=f"set {self.key_name}")
         if self.key is not None and not (self.key.isascii() and self.key.isprintable() and " " not in self.key):
-            raise ProviderRefused(
+            raise ProviderDenied(
                 f"the API key for {self.provider} contains characters that keys do not have",
                 hint=f"check {self.key_name}",
             )
@@ -83,11 +86,17 @@ class Endpoint:
     def fault(self, status: int, said: str, retry_after: float | None = None) -> ProviderError:
         """Make the error for a status that is not success, by what the caller can do about it."""
         # What the server said is left out here: OpenAI's own message about a wrong key quotes part of it.
-        if status in _REFUSALS:
+        if status in _DENIALS:
             hint = f"set {self.key_name} to a key that is valid there" if self.key_name else "check its access rules"
-            return ProviderRefused(f"{self.who} denied access (HTTP {status})", hint=hint)
+            return ProviderDenied(f"{self.who} denied access (HTTP {status})", hint=hint)
         # Some servers repeat the key that they were sent in other messages, too.
         said = shortened(said.replace(self.key, "[key]") if self.key else said)
+        if status < HTTPStatus.INTERNAL_SERVER_ERROR and _UNPAID.search(said):
+            hint = f"look at the balance and the limits of your account at {self.provider}"
+            return ProviderDenied(f"{self.who} does not serve this account (HTTP {status}): {said}", hint=hint)
+        if status == HTTPStatus.NOT_FOUND and _NO_SUCH_MODEL.search(said):
+            hint = "check the name of the model in llm.large, llm.small or embedder"
+            return ProviderDenied(f"{self.who} does not have the model (HTTP {status}): {said}", hint=hint)
         if status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             reason = "asks us to slow down" if status == HTTPStatus.TOO_MANY_REQUESTS else "cannot answer now"
             hint = f"try again in {retry_after:.0f} s" if retry_after is not None else "try again later"

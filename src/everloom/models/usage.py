@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Protocol, TypeVar
 
 from everloom.clock import Clock, SystemClock
-from everloom.errors import ProviderError, ProviderRefused
+from everloom.errors import ProviderDenied, ProviderError
 from everloom.models.catalog import FREE, price_of
 
 _MILLION = 1_000_000
@@ -142,7 +142,7 @@ class DayBudget:
         if small == large or price_of(small) is None:
             reason = "there is no smaller model" if small == large else f"the price of {small} is not known"
             hint = "raise mind.dollars_a_day, set llm.small, or wait for tomorrow"
-            raise ProviderRefused(f"today's ${self.dollars:.2f} for language models is spent and {reason}", hint=hint)
+            raise ProviderDenied(f"today's ${self.dollars:.2f} for language models is spent and {reason}", hint=hint)
         return small
 
 
@@ -214,11 +214,11 @@ class MeteredModel:
             self._meter.recorder.record(record)
 
 
-def _unpriced(model: str) -> ProviderRefused:
+def _unpriced(model: str) -> ProviderDenied:
     hint = "limit tokens instead, or choose a model whose price is known"
-    return ProviderRefused(f"a budget in dollars cannot be enforced for {model}: its price is not known", hint=hint)
+    return ProviderDenied(f"a budget in dollars cannot be enforced for {model}: its price is not known", hint=hint)
 
 
-def _spent(amount: str) -> ProviderRefused:
+def _spent(amount: str) -> ProviderDenied:
     hint = "raise llm.dollars, or use a cheaper model"
-    return ProviderRefused(f"the budget for language models is spent ({amount})", hint=hint)
+    return ProviderDenied(f"the budget for language models is spent ({amount})", hint=hint)

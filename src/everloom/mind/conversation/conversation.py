@@ -7,7 +7,7 @@ the turn lease may speak. Refuses to know channels, files and providers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -49,6 +49,7 @@ _NO_MODEL = (
 )
 # The fields that an exchange copies from the outcome of a turn.
 _OUTCOME = ("model", "usage", "dollars", "context_tokens", "context_window", "rounds", "reply")
+_WAITING = "(I cannot answer at the moment: {}. Your message is kept, and I answer it as soon as I can.)"
 _REFUSED = "(I could not answer this: {}. It is in the log; send it again to have me try once more.)"
 
 
@@ -83,7 +84,9 @@ class Conversation(Stream):
             return None
         talker = self._setup.talker()
         if talker is None:
-            raise Rejected("no language model is configured", hint=_NO_MODEL)
+            missing = Rejected("no language model is configured", hint=_NO_MODEL)
+            self._tell_of(missing)
+            raise missing
         with self._turn(_PATIENCE if wait else 0.0) as op:
             # Another process may have answered in the meantime.
             if op is None or self.ripe_in() != 0.0:
@@ -287,6 +290,17 @@ class Conversation(Stream):
         document = document_of(lines, self._op.zone)
         return None if document is None else self._op.index.prepare([document])
 
+    def _tell_of(self, error: Exception) -> None:
+        """Tell those whose messages wait what keeps them waiting; whoever has the turn tells them."""
+        with suppress(Conflict), self._turn() as op:
+            if op is not None:
+                messages = self.waiting()
+                with op.read() as unit:
+                    told = _untold(unit, messages, error, op.now)
+                if told:
+                    with op.write("tell") as writing:
+                        _tell(writing.unit, told, error, writing.at)
+
     def _postpone(self, op: Operation, messages: Sequence[StreamMessage], error: Exception) -> bool:
         """Record a failed attempt on the messages of a turn; False if another process has the turn by now."""
         try:
@@ -314,3 +328,25 @@ class Conversation(Stream):
             return
         until = to_micros(now + stream.pause_after(max(each.attempts for each in messages), error))
         unit.run("mind.message_postponed", not_before=until, **noted)
+        _tell(unit, _untold(unit, messages, error, now), error, now)
+
+
+def _untold(unit: Unit, messages: Sequence[StreamMessage], error: Exception, now: datetime) -> list[tuple[str, str]]:
+    """List to whom nothing was said since they wrote, as channel and address, if this failure is worth a word."""
+    if not stream.is_worth_telling(messages, error, now):
+        return []
+    since: dict[tuple[str, str], datetime] = {}
+    for each in messages:
+        since.setdefault((each.channel, each.address), each.at)
+    return [
+        (channel, address)
+        for (channel, address), at in since.items()
+        if unit.one("mind.message_told", channel=channel, address=address, since=to_micros(at)) is None
+    ]
+
+
+def _tell(unit: Unit, people: Sequence[tuple[str, str]], error: Exception, now: datetime) -> None:
+    """Say why an answer takes long: once, however often it is tried."""
+    reason = stream.printable(getattr(error, "message", None) or type(error).__name__)
+    for channel, address in people:
+        add_reply(unit, _WAITING.format(reason), now, channel=channel, address=address)

@@ -15,7 +15,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from everloom.clock import to_micros
-from everloom.errors import Conflict, NotFound, ProviderBusy, ProviderError, Rejected
+from everloom.errors import Conflict, NotFound, ProviderBusy, ProviderDenied, ProviderError, Rejected
 from everloom.kernel.forgetting.tombstones import recognised
 from everloom.kernel.journal import register
 from everloom.kernel.texts import checked, checked_name, storable
@@ -33,6 +33,8 @@ _MOST_WINDOWS = 4
 _ATTEMPTS = 3
 _FIRST_PAUSE = timedelta(seconds=2)
 _LONGEST_PAUSE = timedelta(minutes=5)
+# How long a message may wait for its answer before its sender is told why.
+_SILENCE = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,8 +278,13 @@ def as_user_text(messages: Sequence[StreamMessage], zone: ZoneInfo) -> str:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Check whether a model refused the message, as opposed to being unavailable."""
-    return isinstance(error, ProviderError) and not isinstance(error, ProviderBusy)
+    """Check whether a model refused the message, as opposed to being unavailable or not serving us at all."""
+    return isinstance(error, ProviderError) and not isinstance(error, (ProviderBusy, ProviderDenied))
+
+
+def is_worth_telling(messages: Sequence[StreamMessage], error: Exception, now: datetime) -> bool:
+    """Check whether people are to be told that they must wait: somebody has to act, or it has taken long already."""
+    return isinstance(error, (ProviderDenied, Rejected)) or any(now - each.at >= _SILENCE for each in messages)
 
 
 def is_given_up(messages: Sequence[StreamMessage], error: Exception) -> bool:

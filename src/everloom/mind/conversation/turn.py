@@ -40,6 +40,7 @@ log = logger_of(__name__)
 # A longer result would crowd out the conversation; a tool that has more says how to get it.
 LONGEST_RESULT = 40_000
 _LONGEST_TOOL_NAME = 100
+_CUT = "[cut off here: a reply may take {:,} tokens (mind.reply_tokens); ask me to go on]"
 # Used only without notes; otherwise COMPACTION.md has the instructions.
 _INSTRUCTIONS = "Hold on to the course of the conversation: its tone, what is open, and what was promised to whom."
 
@@ -151,6 +152,8 @@ def converse(talker: Talker, past: Sequence[Turn], asked: Turn, setting: TurnSet
     course = _Course(tuple(past), [asked])
     said = _rounds(talker, course, setting, _parted(say, course))
     reply = "\n\n".join(text for turn in course.turns if turn.role == "assistant" and (text := turn.text.strip()))
+    if reply and said.stop is StopReason.CUT:
+        reply += f"\n\n{_CUT.format(setting.reply_tokens)}"
     if not reply:
         raise MalformedReply(f"{talker.name} returned an empty reply", hint="the message will be tried again")
     return Answered(

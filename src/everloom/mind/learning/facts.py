@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from everloom.clock import to_micros
-from everloom.errors import Conflict, MalformedReply, NotFound, ProviderError, ProviderRefused
+from everloom.errors import Conflict, MalformedReply, NotFound, ProviderDenied, ProviderError, ProviderRefused
 from everloom.kernel.journal import append_event
 from everloom.kernel.operation import Operation
 from everloom.mind.learning.archive import SpokenLine, is_worth_keeping, lines_of, tell_lines
@@ -58,6 +58,9 @@ class FactLearner:
         shown = self.setup.facts.nearest(" ".join(line.text for line in lines), _SHOWN)
         try:
             proposal = self.thinker.answer(_question_of(lines, shown, self.setup.op), FactProposal)
+        except ProviderDenied:
+            # Not the fault of the exchange: it waits until the account or the settings are in order.
+            raise
         except (MalformedReply, ProviderRefused) as error:
             self._note_failure(exchange, error)
             return None

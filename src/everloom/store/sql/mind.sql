@@ -52,6 +52,13 @@ WHERE workspace_id = :workspace AND id IN (:*ids) AND state = 'waiting';
 UPDATE message SET state = 'refused', attempts = attempts + 1, last_error = :error, refusals = :refusals
 WHERE workspace_id = :workspace AND id IN (:*ids) AND state = 'waiting';
 
+-- name: message_told
+-- Find a word to somebody that is no answer, such as why an answer takes long, since a time.
+SELECT id FROM message
+WHERE workspace_id = :workspace AND direction = 'out' AND exchange_id IS NULL AND channel = :channel AND address = :address
+    AND at >= :since
+LIMIT 1;
+
 -- name: message_withdrawn
 -- Withdraw the messages of an exchange.
 UPDATE message SET state = 'withdrawn' WHERE workspace_id = :workspace AND exchange_id = :exchange;
