@@ -7,12 +7,15 @@ import random
 import numpy as np
 import pytest
 
+from everloom.clock import ManualClock
 from everloom.episodic import Episodic
 from everloom.episodic.calibration import CalibrationText, balance, shipped_thresholds, thresholds_of
 from everloom.errors import Rejected
-from everloom.loom import Loom
+from everloom.loom import Loom, open_loom
+from everloom.settings import Settings
 from tests.episodic.ground import BILLING, SAILING, open_being, remember
 from tests.episodic.year import TOPICS
+from tests.scripted.server import ScriptedServer
 
 
 def passages(cues: bool = True) -> list[CalibrationText]:
@@ -83,3 +86,33 @@ def test_recall_with_the_shipped_thresholds_returns_neither_everything_nor_nothi
     assert all(answered)
     assert not any(being.recall(cue).node_ids for cue in strange)
     assert len(being.recall("the billing service").node_ids) == 3
+
+
+@pytest.mark.promise("episodic.calibration")
+def test_thresholds_that_do_not_separate_are_refused_with_what_was_measured(store_url: str, clock: ManualClock) -> None:
+    # The server's vectors are hashes of the texts: whatever separates them is an accident.
+    with ScriptedServer() as server:
+        settings = {"embed": {"models": ("ollama:hashes",)}, "provider": {"ollama_base": server.url}}
+        with open_loom(store_url, settings=Settings.model_validate(settings), clock=clock) as loom:
+            place = loom.workspace("james")
+            for cues in (True, False):
+                found = place.episodic.calibrate(passages(cues))
+                assert found.refused == ("recall", "cluster")
+                assert not found.kept
+                assert (found.after.recall, found.after.cluster) == (found.before.recall, found.before.cluster)
+                for name, stays, warning in zip(("recall", "cluster"), (0.35, 0.45), found.warnings, strict=True):
+                    assert warning.startswith(f"no {name} threshold tells right from wrong on these texts: ")
+                    assert warning.endswith(f"{stays:.2f} stays in force (uncalibrated)")
+                assert "a difference of" in found.warnings[0]
+                assert found.refusal is not None
+            with loom.store.read(0) as unit:
+                assert thresholds_of(loom.being(place), unit).source == "uncalibrated"
+
+
+@pytest.mark.promise("episodic.calibration")
+def test_what_is_drawn_by_lot_is_never_told_apart() -> None:
+    accidents = 0
+    for seed in range(100):
+        drawn = np.random.default_rng(seed).uniform(size=(2, 60)).astype(np.float32)
+        accidents += balance(drawn[0], drawn[1]).separates
+    assert accidents <= 8

@@ -55,7 +55,7 @@ def test_a_group_continues_the_cluster_whose_scenes_it_holds_at_least_half_of() 
 def test_a_name_is_the_rarest_words_that_scenes_share_in_any_script_and_nobody_has_it_twice() -> None:
     told = [
         *("We walked the dog to the vet", "She saw the vet's dog", "The dogs barked, James laughed"),
-        *("Die Oma war im Krankenhaus, James auch", "James brachte Oma Blumen ins Krankenhaus"),
+        *("Die Oma war im Krankenhaus", "Wir brachten der Oma Blumen ins Krankenhaus"),
         *("決済サーバーが止まった", "サーバーの障害を直した"),
         *("James slept", "Nothing in common", "James ran"),
     ]

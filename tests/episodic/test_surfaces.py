@@ -131,6 +131,11 @@ def test_calibrate_reads_files_and_reports_numbers(run: Run, tmp_path: Path) -> 
     found = run("calibrate", *files, "--dry-run")
     assert (found["passages"], found["kept"]) == (60, False)
     assert "recall" in run("calibrate", *files, text=True)
+    # The same texts in both files: nothing can tell them apart.
+    twin = tmp_path / "twin.txt"
+    twin.write_text(files[0].read_text())
+    refused = run("calibrate", files[0], twin, code=1)
+    assert "no recall or cluster threshold tells right from wrong" in refused["message"]
     talk = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": []}
     for number in range(30):
         talk["session_1"].append({"speaker": "Ann", "dia_id": f"D1:{number}", "text": f"I saw bird number {number}."})  # type: ignore[attr-defined]

@@ -10,8 +10,9 @@ nearest group?": it compares texts whose nearest group is their own with texts w
 from __future__ import annotations
 
 import json
+import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
@@ -40,6 +41,9 @@ _MEMORY = 100
 _STEP = 0.01
 # Below this, right and wrong cannot be separated, and no threshold is better than another.
 _WORTH_KEEPING = 0.1
+# The best of a hundred thresholds separates even numbers that were drawn by lot: by more than this, divided by the root
+# of how many there are, in one of twenty cases (Kolmogorov and Smirnov).
+_BY_LOT = 1.36
 # Smaller differences are noise of the sample.
 _ABOUT_AS_WELL = 0.02
 
@@ -116,6 +120,18 @@ class Balance:
         """How well it separates right from wrong: 1 is perfect, 0 is a coin toss."""
         return self.right - self.wrong
 
+    @property
+    def needed(self) -> float:
+        """How well it must separate them, for so many comparisons, not to be an accident."""
+        if not self.right_count or not self.wrong_count:
+            return 1.0
+        return max(_WORTH_KEEPING, min(1.0, _BY_LOT * math.sqrt(1 / self.right_count + 1 / self.wrong_count)))
+
+    @property
+    def separates(self) -> bool:
+        """Whether it tells right from wrong."""
+        return self.worth >= self.needed
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
@@ -130,6 +146,8 @@ class Calibrated:
     after: Thresholds
     noise: tuple[ScriptNoise, ...]
     kept: bool
+    # What was measured of each threshold that is refused, and what stays in force.
+    warnings: tuple[str, ...] = ()
 
     @property
     def refusal(self) -> EverloomError | None:
@@ -142,8 +160,7 @@ class Calibrated:
     @property
     def refused(self) -> tuple[str, ...]:
         """The thresholds that do not tell right from wrong, so that the earlier values stay."""
-        worths = {"recall": self.recall.worth, "cluster": self.cluster.worth}
-        return tuple(name for name, worth in worths.items() if worth < _WORTH_KEEPING)
+        return tuple(name for name in ("recall", "cluster") if not getattr(self, name).separates)
 
 
 def calibrate(being: Being, texts: Sequence[CalibrationText] | None, *, keep: bool) -> Calibrated:
@@ -166,9 +183,10 @@ def calibrate(being: Being, texts: Sequence[CalibrationText] | None, *, keep: bo
     recall, cluster = balance(*pairs), balance(*_nearest_groups(rows, sources))
     with being.op.read() as unit:
         before = thresholds_of(being, unit)
+    noise = _noise(embedding, known)
     after = Thresholds(
-        recall.threshold if recall.worth >= _WORTH_KEEPING else before.recall,
-        cluster.threshold if cluster.worth >= _WORTH_KEEPING else before.cluster,
+        recall.threshold if recall.separates else before.recall,
+        cluster.threshold if cluster.separates else before.cluster,
         "calibrated",
     )
     found = Calibrated(
@@ -179,12 +197,32 @@ def calibrate(being: Being, texts: Sequence[CalibrationText] | None, *, keep: bo
         cluster=cluster,
         before=before,
         after=after,
-        noise=_noise(embedding, known),
-        kept=keep,
+        noise=noise,
+        # A store in which nothing was found out stays as it is.
+        kept=keep and (recall.separates or cluster.separates or any(each.refusal is None for each in noise)),
+        warnings=tuple(_warnings(recall, cluster, before)),
     )
-    if keep:
+    if found.kept:
         _keep(being, found)
     return found
+
+
+def _warnings(recall: Balance, cluster: Balance, before: Thresholds) -> Iterator[str]:
+    """Say of each threshold that does not separate what was measured, and what stays in force."""
+    for name, best, stays in (("recall", recall, before.recall), ("cluster", cluster, before.cluster)):
+        if best.separates:
+            continue
+        measured = "there was nothing to compare"
+        if best.right_count and best.wrong_count:
+            passing = (
+                f"{best.right:.1%} of {best.right_count:,} right and {best.wrong:.1%} of {best.wrong_count:,} wrong"
+            )
+            lacking = f"a difference of {best.worth:.2f} where {best.needed:.2f} is needed"
+            measured = f"at best ({best.threshold:.2f}) {passing} answers pass, {lacking}"
+        yield (
+            f"no {name} threshold tells right from wrong on these texts: {measured}; "
+            f"{stays:.2f} stays in force ({before.source})"
+        )
 
 
 def _noise(embedding: Embedding, known: Sequence[CalibrationText]) -> tuple[ScriptNoise, ...]:

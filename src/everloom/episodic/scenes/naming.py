@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from everloom.kernel.texts import name_key, spellings
+from everloom.kernel.texts import name_key, spellings, stem
 
 _IN_A_NAME = 3
 # A word that two of a dozen scenes share says nothing about the others.
@@ -22,6 +22,7 @@ _TELLING = 1.5
 # A run of Han or of katakana; hiragana is mostly grammar.
 _RUN = re.compile(r"[\u3005\u3400-\u4dbf\u4e00-\u9fff]+|[\u30a1-\u30fa\u30fc]{2,}")
 _UNSPACED = re.compile(r"[\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_APOSTROPHE = re.compile("['\u2019]")
 # A longer run of Han is a clause, and its pairs of characters are nearer to words.
 _LONGEST_RUN = 4
 
@@ -32,7 +33,9 @@ def words_in(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         for word, spelling in spellings(text).items():
             if len(word) > 1 and not word.isdigit() and not _UNSPACED.search(word):
-                found.setdefault(word, spelling)
+                # One stem for all languages: somebody's name is the same word in each.
+                plain = max(_APOSTROPHE.split(spelling), key=len)
+                found.setdefault(stem(plain.casefold()), plain)
         for run in _RUN.findall(text):
             parts = [run] if len(run) <= _LONGEST_RUN else [run[at : at + 2] for at in range(len(run) - 1)]
             found |= {part: part for part in parts}

@@ -145,10 +145,10 @@ def _calibrated_lines(found: Calibrated) -> Iterator[str | Table]:
         shares = (f"{balance.right:.1%} of {balance.right_count:,}", f"{balance.wrong:.1%} of {balance.wrong_count:,}")
         rows.append((name, f"{old:.2f}", f"{new:.2f}", *shares))
     yield Table(rows, ("threshold", "before", "after", "right answers that pass", "wrong answers that pass"))
-    for name in found.refused:
-        yield f"warning: no {name} threshold tells right from wrong on these texts, so the earlier value stays"
+    for warning in found.warnings:
+        yield f"warning: {warning}"
     yield from _noise_lines(found)
-    yield "stored" if found.kept else "nothing was stored (--dry-run)"
+    yield "stored" if found.kept else "nothing was stored"
 
 
 def _noise_lines(found: Calibrated) -> Iterator[str | Table]:
