@@ -117,7 +117,7 @@ def live_through(loom: Loom, scenes: Sequence[ToldScene], patrols: int = PATROLS
     for number in range(patrols):
         part = scenes[len(scenes) * number // patrols : len(scenes) * (number + 1) // patrols]
         told += being.update_notes(scenes=[each.note for each in part]).scene_ids
-        assert being.trigger_patrol().status == "done"
+        assert being.trigger_patrol(wait=True).status == "done"
         before, homes = homes, _homes(loom, told)
         # A scene in a root has no cluster yet: leaving it is no change of mind.
         settled = [note for note, cluster in before.items() if cluster not in _roots(loom)]

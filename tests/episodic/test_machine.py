@@ -88,7 +88,8 @@ class Being(RuleBasedStateMachine):
         self.start()
 
     def start(self) -> None:
-        self.loom: Loom = open_being(self.url, self.clock)
+        # A patrol that was interrupted would go on in the background, and the model could not tell when.
+        self.loom: Loom = open_being(self.url, self.clock, patrol="worker")
         self.being: Episodic = self.loom.workspace("james").episodic
 
     def teardown(self) -> None:

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from everloom.clock import ManualClock
 from everloom.graph import Graph
-from everloom.graph.files.clones import driver_command
-from everloom.graph.files.merging import join, join_fields
-from everloom.graph.files.usage import Use, UseRecord, join_records, read_record, write_record
+from everloom.graph.git.clones import driver_command
+from everloom.graph.git.merging import join, join_fields
+from everloom.graph.git.usage import Use, UseRecord, join_records, read_record, write_record
 from everloom.loom import Workspace
 from tests.graph.ground import (
     assert_agreement,

@@ -333,10 +333,10 @@ def test_trouble_with_git_is_told_and_loses_nothing(tmp_path: Path, monkeypatch:
         assert "MERGE_HEAD" in keep(graph, "In the middle of a merge").notices[0]
         (directory / ".git/MERGE_HEAD").unlink()
         (directory / ".git/index.lock").touch()
-        monkeypatch.setattr("everloom.graph.files.git.PAUSE_SECONDS", 0.001)
+        monkeypatch.setattr("everloom.graph.git.repository.PAUSE_SECONDS", 0.001)
         assert "index.lock" in keep(graph, "While another git runs").notices[0]
         (directory / ".git/index.lock").unlink()
-        monkeypatch.setattr("everloom.graph.files.git.shutil.which", lambda _: None)
+        monkeypatch.setattr("everloom.graph.git.repository.shutil.which", lambda _: None)
         assert keep(graph, "Without git").notices == ("not committed: git is not installed",)
         monkeypatch.undo()
         assert keep(graph, "With git again").notices == ()

@@ -330,7 +330,7 @@ def test_file_names_keep_the_script_of_their_title(tmp_path: Path) -> None:
         graph.update(stored.id, importance=0.8)
         assert len(graph.history(stored.id)) == 3
         assert graph.version(stored.id, graph.history(stored.id)[-1].commit).text.startswith("---\n")
-        assert git(directory, "status", "--porcelain").splitlines() == ["?? .gitignore"]
+        assert git(directory, "status", "--porcelain").splitlines() == []
 
 
 def test_names_in_links_are_found_in_any_spelling() -> None:

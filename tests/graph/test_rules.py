@@ -250,7 +250,7 @@ def test_a_failure_to_draw_relations_never_fails_the_store(graph: Graph, monkeyp
     (graph.directory / problem.path).write_bytes(b"\xff")
     stored = keep(graph, "Redis connection drops fixed", "fix", connect=True, tags=("redis",))
     assert stored.auto_edges == ()
-    assert "no front matter" in str(stored.auto_edge_error)
+    assert "not UTF-8" in str(stored.auto_edge_error)
 
     def fail(*_: object, **__: object) -> None:
         raise ProviderBusy("the embedder is down")

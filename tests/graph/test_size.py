@@ -17,7 +17,7 @@ import pytest
 from benchmarks.directory import furnish
 from everloom.graph import Graph
 from everloom.graph.files.disk import Disk, FileEntry
-from everloom.graph.files.git import Git
+from everloom.graph.git.repository import Git
 from everloom.graph.index.progress import listening
 from everloom.graph.index.watching import Watcher
 from everloom.loom import Loom

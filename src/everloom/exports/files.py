@@ -15,7 +15,7 @@ from pathlib import Path
 
 from everloom.errors import NotFound, Rejected, StoreError
 from everloom.exports.folder import Sink
-from everloom.graph.files.git import Git
+from everloom.graph.git.repository import Git
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom
 from everloom.store.claims import CORNER

@@ -25,7 +25,7 @@ from everloom.exports.results import ArrivalReport, ImportedWorkspace, Told, say
 from everloom.exports.rows import RowReader
 from everloom.exports.shape import CALIBRATION, IDS, VECTORS, exported_columns, exported_tables
 from everloom.graph.files.disk import slug
-from everloom.graph.files.git import Git
+from everloom.graph.git.repository import Git
 from everloom.kernel.embedding import model_id
 from everloom.kernel.search.index import words_of
 from everloom.kernel.texts import checked_name, name_key

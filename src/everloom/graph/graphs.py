@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from everloom.errors import Conflict, NotFound, Rejected, StoreError
 from everloom.graph.files.disk import Disk, slug
-from everloom.graph.files.git import Git
+from everloom.graph.git.repository import Git
 from everloom.graph.kinds import EPISODES, GITIGNORE, IGNORE, MEMORIES, VAULT
 from everloom.graph.results import GraphInfo, GraphOptions, PastEpisode
 from everloom.graph.verbs import Graph

@@ -24,7 +24,7 @@ def test_a_month_a_year_and_a_range_are_told_on_the_page(site: Site, visitor: Vi
         for number, deed in enumerate(["paints", "sands", "mends", "bails", "rests"] * 2)
     ]
     memory.update_notes(scenes=told)
-    memory.trigger_patrol()
+    memory.trigger_patrol(wait=True)
     page = visitor.see("story?year=2026")
     assert_harmless(page)
     assert page.count("<svg") == page.count("<desc") == 1

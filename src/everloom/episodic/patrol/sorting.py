@@ -39,7 +39,7 @@ _DRIFTED = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Sortable:
     """What a sorting is decided from: scenes with their likeness, by their place in a list, and the clusters."""
 
     nodes: Sequence[Node]
@@ -70,7 +70,7 @@ class _Sorting:
     drift: float = 0.0
     is_fresh: bool = False
 
-    def groups(self, known: _Known) -> dict[int, list[int]]:
+    def groups(self, known: _Sortable) -> dict[int, list[int]]:
         """List the scenes of each cluster that is not a root."""
         found: dict[int, list[int]] = {}
         for place, home in enumerate(self.homes):
@@ -78,7 +78,7 @@ class _Sorting:
                 found.setdefault(home, []).append(place)
         return found
 
-    def loose(self, known: _Known) -> list[int]:
+    def loose(self, known: _Sortable) -> list[int]:
         """List the scenes in a root that may be moved."""
         return [place for place in known.free if known.is_root(self.homes[place])]
 
@@ -98,7 +98,7 @@ def sort_scenes(run: PatrolRun) -> Change:
     return change
 
 
-def _read(run: PatrolRun) -> _Known | None:
+def _read(run: PatrolRun) -> _Sortable | None:
     """Read the scenes that are to be sorted; None if there is nothing to sort."""
     with run.op.read() as unit:
         clusters = {cluster.id: cluster for cluster in clusters_of(unit)}
@@ -115,7 +115,7 @@ def _read(run: PatrolRun) -> _Known | None:
     _, rows = stack_vectors({node.id: vectors[node.id] for node in nodes})
     texts = [embed_text(node.scene, node.feeling) for node in nodes]
     likeness = likeness_of(rows, texts, [(*node.themes, *node.scene.actors) for node in nodes])
-    return _Known(nodes, likeness, clusters, {place for place, node in enumerate(nodes) if node.patrol_id == run.id})
+    return _Sortable(nodes, likeness, clusters, {place for place, node in enumerate(nodes) if node.patrol_id == run.id})
 
 
 def _stays(node: Node) -> bool:
@@ -123,7 +123,7 @@ def _stays(node: Node) -> bool:
     return node.pinned or node.placed
 
 
-def _plan(known: _Known) -> _Sorting:
+def _plan(known: _Sortable) -> _Sorting:
     """Decide where each scene goes. Touches nothing."""
     sorting = _Sorting([node.cluster_id for node in known.nodes])
     _join(known, sorting, [place for place in sorting.loose(known) if place in known.new])
@@ -135,7 +135,7 @@ def _plan(known: _Known) -> _Sorting:
     return sorting
 
 
-def _join(known: _Known, sorting: _Sorting, places: Sequence[int]) -> bool:
+def _join(known: _Sortable, sorting: _Sorting, places: Sequence[int]) -> bool:
     """Let scenes join the clusters that they are most like."""
     found = nearest_groups(known.likeness, places, sorting.groups(known))
     for place, home in found.items():
@@ -143,7 +143,7 @@ def _join(known: _Known, sorting: _Sorting, places: Sequence[int]) -> bool:
     return bool(found)
 
 
-def _give_birth(known: _Known, sorting: _Sorting) -> None:
+def _give_birth(known: _Sortable, sorting: _Sorting) -> None:
     """Group the scenes of crowded roots, and let the others of these roots join, until nothing changes."""
     for _ in range(_TURNS):
         direct = Counter(home for home in sorting.homes if known.is_root(home))
@@ -155,7 +155,7 @@ def _give_birth(known: _Known, sorting: _Sorting) -> None:
             return
 
 
-def _groups_among(known: _Known, places: Sequence[int]) -> list[list[int]]:
+def _groups_among(known: _Sortable, places: Sequence[int]) -> list[list[int]]:
     """Group scenes, and return the groups that are large enough for a cluster."""
     if len(places) < _LEAST_BORN:
         return []
@@ -164,7 +164,7 @@ def _groups_among(known: _Known, places: Sequence[int]) -> list[list[int]]:
     return [[places[place] for place in group] for group in groups if len(group) >= _LEAST_BORN]
 
 
-def _name_home(known: _Known, sorting: _Sorting, group: Sequence[int]) -> None:
+def _name_home(known: _Sortable, sorting: _Sorting, group: Sequence[int]) -> None:
     """Give a group a cluster that is yet to be born, under the root that most of its scenes are under."""
     fresh = -1 - len(sorting.roots)
     under = Counter(known.root_of(known.nodes[place].cluster_id) for place in group)
@@ -173,7 +173,7 @@ def _name_home(known: _Known, sorting: _Sorting, group: Sequence[int]) -> None:
         sorting.homes[place] = fresh
 
 
-def _sort_anew(known: _Known, sorting: _Sorting) -> None:
+def _sort_anew(known: _Sortable, sorting: _Sorting) -> None:
     """Sort everything anew and, if that is worth clearly more, replace the clusters by what continues them best."""
     free = set(known.free)
     old = {home: [each for each in group if each in free] for home, group in sorting.groups(known).items()}
@@ -194,7 +194,7 @@ def _sort_anew(known: _Known, sorting: _Sorting) -> None:
             sorting.homes[place] = continued[number]
 
 
-def _leave_two(known: _Known, sorting: _Sorting) -> None:
+def _leave_two(known: _Sortable, sorting: _Sorting) -> None:
     """Put back what is least like its new cluster where fewer than two scenes would remain in a root."""
     left: dict[int, list[int]] = {}
     for place in known.free:
@@ -214,14 +214,14 @@ def _leave_two(known: _Known, sorting: _Sorting) -> None:
                 sorting.homes[place] = known.root_of(known.nodes[place].cluster_id)
 
 
-def _nearness(known: _Known, place: int, group: Sequence[int]) -> float:
+def _nearness(known: _Sortable, place: int, group: Sequence[int]) -> float:
     """Compute how alike a scene and the others of its group are on average."""
     rows = known.likeness.rows
     others = [each for each in group if each != place]
     return float(rows[place] @ rows[others].mean(axis=0)) if others else 0.0
 
 
-def _write(tx: Transaction, known: _Known, sorting: _Sorting) -> dict[str, int]:
+def _write(tx: Transaction, known: _Sortable, sorting: _Sorting) -> dict[str, int]:
     """Create the new clusters and move the scenes that are still where they were."""
     # Scenes may have been recalled, merged, pinned or placed since they were read.
     ids = [known.nodes[place].id for place in known.free]
@@ -252,7 +252,7 @@ def _is_same(node: Node, now: Node | None) -> bool:
 
 
 def _write_births(
-    tx: Transaction, known: _Known, sorting: _Sorting, born: Mapping[int, Sequence[int]]
+    tx: Transaction, known: _Sortable, sorting: _Sorting, born: Mapping[int, Sequence[int]]
 ) -> Iterable[int]:
     """Create clusters, named by what their scenes share, with the most central scenes as their digest."""
     if not born:

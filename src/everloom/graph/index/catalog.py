@@ -16,7 +16,7 @@ from everloom.clock import from_micros
 from everloom.errors import Conflict, NotFound
 from everloom.graph.files.changeset import Changeset
 from everloom.graph.files.disk import Disk
-from everloom.graph.files.git import Git
+from everloom.graph.git.repository import Git
 from everloom.graph.index.decay import is_archived, strength_of
 from everloom.graph.kinds import path_id
 from everloom.graph.results import MEND, Edge, FileProblem, GraphOptions, GraphStats, Memory, MemoryBrief, Relation

@@ -19,9 +19,9 @@ from uuid import uuid4
 from everloom.clock import to_micros
 from everloom.errors import Conflict, EverloomError
 from everloom.graph.files.changeset import Append, Drop, FileChange, FilePlan, Put, plan_from
-from everloom.graph.files.clones import settle
 from everloom.graph.files.disk import Disk, conflict_name, digest
 from everloom.graph.files.parser import is_indexed
+from everloom.graph.git.clones import settle
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import Revivable, prepare_revival, update_archive
 from everloom.graph.index.indexer import BATCH, IndexChanges, follow_files, prepare_changes, write_changes

@@ -12,7 +12,7 @@ from uuid import uuid4
 from everloom.clock import from_micros, to_micros
 from everloom.errors import EverloomError
 from everloom.graph.files.disk import digest
-from everloom.graph.files.usage import Use, UseRecord, join_records, read_record, write_record
+from everloom.graph.git.usage import Use, UseRecord, join_records, read_record, write_record
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import update_archive
 from everloom.graph.index.inputs import is_made_from, note_inputs

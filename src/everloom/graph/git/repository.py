@@ -18,7 +18,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from everloom.errors import StoreError
-from everloom.graph.files.trees import pack_files, write_tree
+from everloom.graph.git.trees import pack_files, write_tree
 from everloom.graph.results import FileVersion
 from everloom.store.claims import CORNER
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from everloom.errors import EverloomError
 from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile, load_fields, split_file
-from everloom.graph.files.git import merge_lines
 from everloom.graph.files.parser import is_edge, is_indexed, parse_bytes
 from everloom.graph.files.render import revise_file
 from everloom.graph.files.rewriting import ORDER
-from everloom.graph.files.usage import join_records, read_record, write_record
+from everloom.graph.git.repository import merge_lines
+from everloom.graph.git.usage import join_records, read_record, write_record
 from everloom.graph.kinds import ACCESS, CORE, EPISODES, LISTS, REFLECTION
 from everloom.graph.results import Edge, Memory, Relation
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
-from everloom.graph.files.git import Git
-from everloom.graph.files.merging import CONFLICT
+from everloom.graph.git.merging import CONFLICT
+from everloom.graph.git.repository import Git
 from everloom.graph.kinds import ACCESS, CORE, EPISODES, MEMORIES, REFLECTION, VAULT
 from everloom.graph.results import GraphOptions
 from everloom.secrets import logger_of
@@ -51,7 +51,7 @@ def driver_command(program: str = sys.executable) -> str:
     """Return the command by which git has a file merged."""
     # -P: the directory is the repository's, and a file in it may be called like a module. -E: nor does a variable lead
     # elsewhere. A percent sign is git's own.
-    ours = f"{shlex.quote(program).replace('%', '%%')} -EP -m everloom.graph.files.merging %O %A %B %L %P"
+    ours = f"{shlex.quote(program).replace('%', '%%')} -EP -m everloom.graph.git.merging %O %A %B %L %P"
     # Should everloom be gone or broken, git merges lines as it would without it: a driver that only fails would leave
     # our side alone in the file, and theirs would seem to be lost.
     return f"{ours}; case $? in 0) ;; {CONFLICT}) exit 1 ;; *) exec git merge-file --marker-size=%L %A %O %B ;; esac"
