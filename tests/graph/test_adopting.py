@@ -93,6 +93,9 @@ def test_settings_of_a_directory_are_honoured(
     def told(*words: str) -> str:
         return "\n".join(run("graph", "import", str(original.directory), *words, code=1)["result"]["notices"])
 
+    # An import that is refused changes nothing.
+    run("graph", "import", str(original.directory), "--workspace", "nobody", code=3)
+    assert toml.read_text() == ""
     assert "embed.models" not in told("--keep-settings")
     assert toml.read_text() == ""
     # An embedder that does not answer would only slow everything down.

@@ -74,6 +74,7 @@ def import_directory(graph: OpenGraph, source: Path) -> Imported:
     given = {"graph": graph.name, "source": str(source.absolute())}
     if (waiting := hold(graph.op, "graph.import_directory", given, f"the directory {source}")) is not None:
         return Imported(graph=graph.name, directory=str(graph.disk.root), held=f"{waiting}: {HELD}")
+    graph.disk.must_exist()
     beside, disk = _read_beside(graph, source), Disk(source)
     copied = _attach(graph) if os.path.samefile(source, graph.disk.root) else _copy(graph, disk, beside)
     # After the files, because a vector can only be stored for a memory that is in the index.

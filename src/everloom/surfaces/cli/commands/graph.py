@@ -114,12 +114,19 @@ def import_directory(
         raise Rejected(
             "--in-place takes the directory itself, and --graph names another one", hint="leave out one of the two"
         )
-    # Before the memory is opened, because that decides which embedder is asked.
-    told = [] if keep_settings else adopt_settings(invocation, source)
     with invocation.enter_here() as workspace:
         value = _target(workspace, source, name, in_place=in_place).import_directory(source)
+        zone = workspace.info.zone
+    if value.held is None and not keep_settings:
+        # Once the files are here: an import that fails leaves the settings as they were.
+        told, has_embedder = adopt_settings(invocation, source)
+        if has_embedder:
+            # Which embedder is asked is decided when a memory is opened; the directory's vectors may be its own.
+            with invocation.enter_here() as workspace:
+                again = _target(workspace, source, name, in_place=in_place).import_directory(source)
+            value = replace(again, files=value.files)
         value = replace(value, notices=(*told, *value.notices))
-        return Answer(value, rendered(_FACULTY, value, workspace.info.zone), value.refusal)
+    return Answer(value, rendered(_FACULTY, value, zone), value.refusal)
 
 
 def _target(workspace: Workspace, source: Path, name: str | None, *, in_place: bool) -> Graph:

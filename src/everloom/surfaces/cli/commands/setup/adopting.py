@@ -24,15 +24,19 @@ if TYPE_CHECKING:
 _MODELS = "embed.models"
 
 
-def adopt_settings(invocation: Invocation, directory: Path) -> list[str]:
-    """Write into the settings file what a directory says and nobody has decided here; returns what to tell."""
+def adopt_settings(invocation: Invocation, directory: Path) -> tuple[list[str], bool]:
+    """Write into the settings file what a directory says and nobody has decided here.
+
+    Returns what to tell, and whether another embedder is preferred now.
+    """
     found = read_beside(directory, CONFIG)
     wanted, _ = settings_in(None if found is None else found.data)
     settings, origins = invocation.settings()
     if not wanted or settings.store.read_only:
-        return []
+        return [], False
     sources = {each.name: each.source for each in origins}
-    return [_adopted(invocation, settings, name, value, sources[name]) for name, value in wanted.items()]
+    told = {name: _adopted(invocation, settings, name, value, sources[name]) for name, value in wanted.items()}
+    return list(told.values()), invocation.settings()[0].embed.models != settings.embed.models
 
 
 def _adopted(invocation: Invocation, settings: Settings, name: str, value: str, source: str) -> str:
