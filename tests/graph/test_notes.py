@@ -52,6 +52,7 @@ TITLES = [
     (fenced("title:\ntags: [a]", "# Heading"), "Heading"),
     (fenced("title: [One, Two]"), "One"),
     ("---\nA rule above\n---\n# Below\n", "Below"),
+    ("---\n# Between rules\n---\n", "Between rules"),
     ("\ufeff# Marked\r\n", "Marked"),
     ("", "A note"),
 ]
@@ -134,6 +135,8 @@ def test_types_dates_aliases_and_relations_are_read_as_far_as_they_can_be() -> N
     assert "no date" in assumed(fenced("created: some day"))["created"]
     whole = "id: a\ntype: fix\ntitle: T\ntags: [x]\nimportance: 0.5\ncreated: 2026-11-15T08:00:00+00:00"
     assert assumed(fenced(whole)) == {}
+    twice = read(fenced("id: a\nid: b\ntitle: T"))
+    assert (twice.id, twice.has_own_id) == ("b", True)
 
 
 @pytest.mark.promise("graph.1-safe-yaml")
@@ -281,6 +284,14 @@ def test_notes_are_found_and_reported_with_what_was_assumed(loom: Loom, graph: G
     left = {each.path: each for each in graph.report().assumed}
     assert "Meeting.md" not in left
     assert graph.stats().plain_notes == 1
+
+
+def test_a_folder_that_is_a_graph_of_its_own_is_left_to_it(quick_loom: Loom, quick: Graph) -> None:
+    inner = quick_loom.workspace().graphs.create("inner", quick.directory / "Inner")
+    keep(inner, "Of the inner one")
+    write(quick, "Outer.md", "Of the outer one.\n")
+    assert quick.follow().problems == ()
+    assert [each.path for each in quick.recent()] == ["Outer.md"]
 
 
 def test_a_field_that_is_no_list_of_relations_is_not_overwritten(quick: Graph) -> None:

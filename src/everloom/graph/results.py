@@ -41,6 +41,9 @@ class Assumption:
     reason: str
 
 
+NO_ID = Assumption("id", "the file has none: it is known by its path until it is first changed here")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """A memory as read from its file, with the state that the store holds about it."""
@@ -77,7 +80,7 @@ class Memory:
     @property
     def has_own_id(self) -> bool:
         """Say whether the file itself holds the id."""
-        return all(each.field != "id" for each in self.assumed)
+        return NO_ID not in self.assumed
 
     @property
     def all_tags(self) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class UpkeepVerbs:
         from everloom.graph.operations.report import report
         from everloom.kernel.answer.budget import fitted
 
-        return fitted(report(self._graph), max_tokens, way=FILE)
+        return fitted(report(self._graph), max_tokens, way=None)
 
     @verb("Draw", READS)
     def draw(

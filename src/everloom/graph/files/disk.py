@@ -149,6 +149,9 @@ class Disk:
         except OSError as error:
             yield FileProblem(folder or ".", None, f"it cannot be listed: {error.strerror}")
             return
+        # A folder that is the directory of another graph, or of notes, has its own index.
+        if folder and any(entry.name == CORNER for entry in entries):
+            return
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.name.startswith("."):

@@ -43,7 +43,7 @@ def load_any(text: str) -> tuple[Fields, tuple[Assumption, ...]]:
 
 def looks_like_fields(text: str) -> bool:
     """Check whether any line of a text begins a field; otherwise the lines around it are rules, not fences."""
-    return any(_KEY.match(line) for line in text.splitlines()) or text.lstrip().startswith(("{", "- ", "[", "#"))
+    return any(_KEY.match(line) for line in text.splitlines()) or text.lstrip().startswith(("{", "- ", "["))
 
 
 def blocks_of(text: str) -> list[FieldBlock]:
@@ -67,24 +67,26 @@ def _load_blocks(text: str, error: UnreadableFile) -> tuple[Fields, tuple[Assump
     fields: Fields = {}
     assumed: list[Assumption] = []
     for block in blocks_of(text):
-        key = block.key
-        if key in fields:
-            assumed.append(Assumption(key, "it is given twice: the last one counts"))
-        own = "\n".join(lines[block.start : block.end])
-        even = _TABS.sub(lambda tabs: tabs[0].expandtabs(2), own)
-        if even != own:
-            assumed.append(Assumption(key, "its tabs are read as spaces"))
-        try:
-            fields[key] = load_fields(even)[key]
-            # Tabs in a list of texts can mean only one thing, in anything deeper several.
-            if even != own and not _is_simple(fields[key]):
-                raise error
-        except (UnreadableFile, KeyError) as fault:
-            if fault is error:
-                raise
-            fields[key] = _raw(even.split("\n"), error)
-            assumed.append(Assumption(key, f"read as the text {_told(fields[key])}"))
+        if block.key in fields:
+            assumed.append(Assumption(block.key, "it is given twice: the last one counts"))
+        fields[block.key], reasons = _value_of(block.key, "\n".join(lines[block.start : block.end]), error)
+        assumed += [Assumption(block.key, reason) for reason in reasons]
     return fields, tuple(assumed)
+
+
+def _value_of(key: str, own: str, error: UnreadableFile) -> tuple[Any, list[str]]:
+    """Read one field, with what was assumed about it; fail with the error of the whole if nobody could."""
+    even = _TABS.sub(lambda tabs: tabs[0].expandtabs(2), own)
+    reasons = [] if even == own else ["its tabs are read as spaces"]
+    try:
+        value = load_fields(even)[key]
+    except (UnreadableFile, KeyError):
+        value = _raw(even.split("\n"), error)
+        return value, [*reasons, f"read as the text {_told(value)}"]
+    # Tabs in a list of texts can mean only one thing, in anything deeper several.
+    if reasons and not _is_simple(value):
+        raise error
+    return value, reasons
 
 
 def _is_simple(value: Any) -> bool:

@@ -15,7 +15,7 @@ from everloom.graph.files.fields import NOTHING, field_text, parse_list, parse_n
 from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile
 from everloom.graph.files.mentions import first_heading
 from everloom.graph.kinds import DEFAULT_TYPE, KINDS, OWN_WEIGHT, folded_type
-from everloom.graph.results import Assumption
+from everloom.graph.results import NO_ID, Assumption
 
 # The contract uses uuids, but a person may choose any id; the store indexes it, so its length is limited.
 _LONGEST_ID, _LONGEST_TITLE, _LONGEST_TYPE = 200, 1_000, 100
@@ -55,7 +55,7 @@ class NoteReader:
         """Read the id; empty if the file has none."""
         value = field_text(self._file, self._fields, "id")
         if value in NOTHING:
-            self._assume("id", "the file has none: it is known by its path until it is first changed here")
+            self._assumed.append(NO_ID)
             return ""
         if len(value) > _LONGEST_ID or not value.isprintable():
             raise UnreadableFile("id is not a valid id", self._file.line_of("id"))
