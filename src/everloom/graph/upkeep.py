@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from everloom.graph import results
+from everloom.graph import reports, results
 from everloom.graph.parameters import FILE, GET, Id, Limit, Types, WithTags
 from everloom.kernel.verbs import (
     ADDS_ONCE,
@@ -46,7 +46,7 @@ class UpkeepVerbs:
         return fitted(list_memories(self._graph, LIVING, limit, beyond), max_tokens, way=GET)
 
     @verb("Report", READS)
-    def report(self, *, max_tokens: MaxTokens = PAGE_TOKENS) -> results.GraphReport:
+    def report(self, *, max_tokens: MaxTokens = PAGE_TOKENS) -> reports.GraphReport:
         """List what was assumed to read files, links that lead nowhere, and files that cannot be read."""
         from everloom.graph.operations.report import report
         from everloom.kernel.answer.budget import fitted

@@ -9,7 +9,8 @@ import json
 
 from everloom.graph.index.catalog import OpenGraph, problems
 from everloom.graph.index.links import links_of_graph
-from everloom.graph.results import AssumedFile, Assumption, GraphReport, LostLink
+from everloom.graph.reports import AssumedFile, GraphReport, LostLink
+from everloom.graph.results import Assumption
 from everloom.store import Row
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from everloom.clock import shown
-from everloom.graph import results
+from everloom.graph import reports, results
 from everloom.surfaces.cli.render.parts import Part, Renderer, render_fields
 from everloom.surfaces.cli.runtime.output import Table, fields_of, shortened
 
@@ -84,7 +84,7 @@ def _reflected(value: results.Reflected, _zone: ZoneInfo) -> Iterator[Part]:
     yield from (f"relation? {one[:8]} – {other[:8]} ({alike:.2f})" for one, other, alike in value.edge_suggestions)
 
 
-def _report(value: results.GraphReport, zone: ZoneInfo) -> Iterator[Part]:
+def _report(value: reports.GraphReport, zone: ZoneInfo) -> Iterator[Part]:
     known = fields_of(value)
     for name in ("assumed", "unresolved", "problems"):
         known.pop(name)
@@ -116,7 +116,7 @@ RENDERERS: dict[type, Renderer] = {
     results.Recalled: _recalled,
     results.Reflected: _reflected,
     results.Reindexed: _with_problems,
-    results.GraphReport: _report,
+    reports.GraphReport: _report,
     results.GraphStats: _with_problems,
     results.Stored: _stored,
     results.TagCount: lambda it, _: [f"{it.count:>5}  {it.tag}"],
