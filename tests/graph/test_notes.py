@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from everloom.checks.examination import examine
 from everloom.errors import Conflict
 from everloom.graph import Graph
 from everloom.graph.files.disk import edge_stem, free_name, title_slug
@@ -279,6 +280,11 @@ def test_notes_are_found_and_reported_with_what_was_assumed(loom: Loom, graph: G
     assert told["graph/fixes/plain.md"]["type"] == "fix, by its folder"
     stats = graph.stats()
     assert (stats.plain_notes, stats.assumed, stats.by_type) == (2, 2, {"meeting": 1, "fix": 1})
+    told_by_doctor = {each.name: each for each in examine(loom)}["graph default of default"]
+    assert (told_by_doctor.state, told_by_doctor.message) == (
+        "warn",
+        "2 files were read with assumptions, 1 cannot be read",
+    )
     # What was given an id and all it lacked is no longer in the report.
     graph.update(at(graph, "Meeting.md"), type="decision", title="Larch", importance=0.9)
     left = {each.path: each for each in graph.report().assumed}
