@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import plistlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,28 @@ def test_people_are_told_in_words(run: Run, tmp_path: Path) -> None:
     assert run("graph", "import", str(tmp_path / "old"), "--in-place", code=1)["graph"] == "old"
 
 
+def write_faded(directory: Path) -> None:
+    """Write the file of a memory that has long faded."""
+    folder = directory / "graph/fixes"
+    folder.mkdir(parents=True, exist_ok=True)
+    dates = "importance: 0.1\ncreated: 2020-01-01T00:00:00+00:00\n"
+    text = f"---\nid: capstan\ntype: fix\ntitle: Capstan\n{dates}---\n\nThe capstan is greased with lanolin.\n"
+    (folder / "capstan.md").write_text(text)
+
+
+@pytest.mark.promise("graph.5-archived")
+def test_people_and_programs_are_told_that_a_memory_is_archived(run: Run, tmp_path: Path) -> None:
+    write_faded(tmp_path / "memories")
+    assert "Capstan  (archived 0.0" in run("graph", "recall", "capstan lanolin", plain=True)
+    assert "Capstan  (archived 0.0" in run("graph", "search", "--types", "fix", plain=True)
+    (found,) = run("graph", "recall", "capstan lanolin")["memories"]
+    assert (found["status"], found["fits"]) == ("archived", True)
+    assert "(archived)" in run("search", "capstan lanolin", plain=True)
+    (hit,) = run("search", "capstan lanolin", "--explain")["hits"]
+    assert hit["is_archived"]
+    assert "it is archived: nobody has read it for long: × 0.50" in hit["explanation"]
+
+
 @pytest.mark.promise("graph.schedule")
 def test_units_are_printed_for_each_scheduler(run: Run) -> None:
     assert run("schedule", "print", "cron", "--at", "04:05")["text"].splitlines()[1].startswith("5 4 * * * ")
@@ -111,6 +133,14 @@ def test_units_are_printed_for_each_scheduler(run: Run) -> None:
     assert unit["StartCalendarInterval"] == {"Hour": 3, "Minute": 30}
     assert unit["ProgramArguments"][-2:] == ["worker", "--once"]
     run("schedule", "print", "cron", "--at", "25:00", code=2)
+
+
+async def faded_status(call: Callable[..., Awaitable[Any]], opening: LazyLoom, directory: Path) -> str:
+    """Say how a memory that has long faded is marked."""
+    write_faded(directory)
+    opening.take().workspace().graph.follow()
+    (found,) = (await call("recall", query="capstan lanolin"))["memories"]
+    return str(found["status"])
 
 
 async def session_of(url: str, directory: Path) -> None:
@@ -153,6 +183,7 @@ async def session_of(url: str, directory: Path) -> None:
         assert (await call("stats"))["memories"] == 2
         await call("delete", id=problem["id"])
         assert (await call("graphs"))["result"][0]["name"] == "default"
+        assert await faded_status(call, opening, directory) == "archived"
         refused = await client.call_tool("memory_stats", {"graph": "/etc"})
         assert refused.is_error
         page = await client.read_resource("memory://core")

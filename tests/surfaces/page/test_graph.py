@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from everloom.clock import ManualClock
 from tests.surfaces.page.conftest import Look, Open
 from tests.surfaces.page.ground import (
     ALL_HOSTILE,
@@ -48,6 +50,14 @@ def test_looking_at_a_graph_that_does_not_exist_creates_nothing(site: Site, visi
     visitor.see("graph/memory/abcdef", 404)
     assert site.workspace.graphs.list() == []
     assert sorted(data.rglob("*")) == before
+
+
+@pytest.mark.promise("graph.5-archived")
+def test_what_is_archived_is_found_and_marked(site: Site, visitor: Visitor, clock: ManualClock) -> None:
+    weave(site)
+    assert "state-archived" not in visitor.see("search", q="why does the boat leak?")
+    clock.advance(timedelta(days=200))
+    assert "state-archived" in visitor.see("search", q="why does the boat leak?")
 
 
 @pytest.mark.promise("page.graph")

@@ -164,15 +164,26 @@ def _join_tags(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) 
 
 def _join_relations(base: Sequence[Relation], ours: Sequence[Relation], theirs: Sequence[Relation]) -> Any:
     """Keep the relations that either side added or changed, and drop those that one side removed."""
-    before, mine, other = ({side.key: side for side in sides} for sides in (base, ours, theirs))
-    kept = []
-    for key in dict.fromkeys([*mine, *other]):
-        one, two, old = mine.get(key), other.get(key), before.get(key)
-        if one is not None and two is not None:
-            kept.append(two if one == old else one)
-        elif (only := one or two) is not None and only != old:
-            kept.append(only)
-    return tuple(kept)
+    # By its edge, because either may have changed its type; one written by hand has none.
+    before, mine, other = ({side.edge_id or side.key: side for side in sides} for sides in (base, ours, theirs))
+    kept: dict[object, Relation] = {}
+    for identity in dict.fromkeys([*mine, *other]):
+        one, two, old = mine.get(identity), other.get(identity), before.get(identity)
+        side = _join_side(old, one, two) if one and two else one or two
+        if side is not None and (side != old or (one and two)):
+            # Both may have related the same two memories; one side says it for both edges.
+            kept.setdefault(side.key, side)
+    return tuple(kept.values())
+
+
+def _join_side(base: Relation | None, ours: Relation, theirs: Relation) -> Relation:
+    """Merge one relation that both have; what only theirs changed is theirs."""
+    if base is None:
+        return ours
+    names = ("type", "strength", "context")
+    return replace(
+        ours, **{name: getattr(theirs, name) for name in names if getattr(ours, name) == getattr(base, name)}
+    )
 
 
 def _join_bodies(base: str, ours: str, theirs: str) -> str:

@@ -33,7 +33,7 @@ from everloom.graph.files.beside import (
 )
 from everloom.graph.files.disk import FileEntry, machine_micros
 from everloom.graph.index.catalog import OpenGraph, problems
-from everloom.graph.index.decay import States, is_archived, prepare_revival, restored_access, update_archive
+from everloom.graph.index.decay import RETIRED, States, is_archived, prepare_revival, restored_access, update_archive
 from everloom.graph.index.scan import may_have_changed, scan
 from everloom.graph.kinds import REFLECTION
 from everloom.graph.results import Followed
@@ -219,7 +219,7 @@ def take_vectors(graph: OpenGraph, vectors: KnownVectors, agrees: Agrees) -> tup
     with graph.op.read() as unit:
         known = {row["dim"] for row in unit.all("vectors.model_all") if row["name"] == traits.name}
         # What is archived is not searched by its vector until it is active again.
-        rows = [row for row in unit.all("graph.memory_all", graph=graph.id) if not row["archived"]]
+        rows = [row for row in unit.all("graph.memory_all", graph=graph.id) if row["archived"] != RETIRED]
     if known and size not in known:
         return 0, [
             f"its vectors have {size} dimensions, and those of {traits.name} have {max(known)}; new ones are made"
