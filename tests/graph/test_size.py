@@ -253,3 +253,37 @@ def test_a_directory_that_the_system_cannot_watch_is_looked_at_instead(
         assert caplog.text.count("cannot update the index") == 1
     finally:
         watcher.stop()
+
+
+@pytest.mark.promise("graph.cost-follows-change")
+@pytest.mark.parametrize("count", [3, 300])
+def test_a_commit_holds_what_was_there_and_what_changed_whatever_the_names(tmp_path: Path, count: int) -> None:
+    root = tmp_path / "r"
+    (root / "graph" / "a").mkdir(parents=True)
+    (root / ".everloom").mkdir()
+    names = ["graph/a/x.md", "graph/a/x.md.md", 'graph/a/ä "quoted"\tx.md', "x.md", "graph/gone.md", "b", "run"]
+    for name in names:
+        (root / name).write_text(name)
+    (root / "run").chmod(0o755)
+    (root / "link").symlink_to("x.md")
+    git(root, "init", "-q", "--initial-branch=main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "before")
+    (root / "staged").write_text("by a person")
+    git(root, "add", "staged")
+    (root / "graph/gone.md").unlink()
+    (root / "b").unlink()
+    changed = ["graph/a/x.md", "x.md", *(f"b/{number}.md" for number in range(count))]
+    (root / "b").mkdir()
+    for name in changed:
+        (root / name).write_bytes(b"changed\r\n\xff" + name.encode())
+    assert Git(root).commit([*changed, "graph/gone.md", "never/was.md"], "after") is None
+    lines = [line.partition("\t") for line in git(root, "ls-tree", "-r", "-z", "HEAD").split("\0")[:-1]]
+    kept = {"graph/a/x.md.md", 'graph/a/ä "quoted"\tx.md'}
+    assert {f"{entry[:6]} {name}" for entry, _, name in lines} == {
+        "100755 run",
+        "120000 link",
+        *(f"100644 {name}" for name in {*kept, *changed}),
+    }
+    assert git(root, "status", "--porcelain") == "A  staged\n"
+    assert git(root, "fsck", "--strict") == ""

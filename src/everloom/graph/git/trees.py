@@ -13,6 +13,8 @@ from pathlib import Path
 Run = Callable[..., str]
 
 _TREE = "040000 tree"
+# Up to so many entries of a folder are looked for one by one.
+_FEW = 20
 # What goes through one process at once.
 _MOST_FILES, _MOST_BYTES = 10_000, 32_000_000
 
@@ -23,19 +25,26 @@ def write_tree(run: Run, head: str, blobs: Mapping[str, str | None]) -> str:
     Only the folders of these files are read and written: an index of the whole tree would cost as much as the whole.
     """
     folders: dict[str, dict[str, str | None]] = {"": {}}
+    tree: str | None = None
     for path, blob in blobs.items():
         folder, _, name = path.rpartition("/")
         _entries_of(folders, folder)[name] = None if blob is None else f"100644 blob {blob}"
     listings = _listings(run, head, folders)
     # From the innermost folder outwards, as each is an entry of the one around it.
-    for folder in sorted(folders, key=lambda each: each.count("/") if each else -1, reverse=True):
-        whole = {**listings[folder], **folders[folder]}
-        lines = [f"{entry}\t{name}\0" for name, entry in whole.items() if entry is not None]
+    for folder in sorted(folders, key=_depth, reverse=True):
+        listing = _with_entries(listings[folder], folders[folder])
+        # `--missing`: the other entries come from a tree that is there, and looking each of them up would cost the
+        # most. It brings the entries into order.
+        tree = run("mktree", "-z", "--missing", text=listing).strip() if listing or not folder else None
         if not folder:
-            return _made(run, lines)
+            break
         around, _, name = folder.rpartition("/")
-        folders[around][name] = f"{_TREE} {_made(run, lines)}" if lines else None
-    raise AssertionError("the root is the last folder")
+        folders[around][name] = None if tree is None else f"{_TREE} {tree}"
+    return str(tree)
+
+
+def _depth(folder: str) -> int:
+    return folder.count("/") if folder else -1
 
 
 def _entries_of(folders: dict[str, dict[str, str | None]], folder: str) -> dict[str, str | None]:
@@ -46,26 +55,47 @@ def _entries_of(folders: dict[str, dict[str, str | None]], folder: str) -> dict[
     return folders[folder]
 
 
-def _made(run: Run, lines: Sequence[str]) -> str:
-    # `--missing`: the other entries come from a tree that is there, and looking each of them up would cost the most.
-    return run("mktree", "-z", "--missing", text="".join(lines)).strip()
-
-
-def _listings(run: Run, head: str, folders: Mapping[str, object]) -> dict[str, dict[str, str]]:
+def _listings(run: Run, head: str, folders: Mapping[str, object]) -> dict[str, str]:
     """Read the entries of folders as they are in a commit; one that is not there has none."""
-    found: dict[str, dict[str, str]] = {}
-    for folder in sorted(folders, key=lambda each: each.count("/") if each else -1):
+    found: dict[str, str] = {}
+    for folder in sorted(folders, key=_depth):
         around, _, name = folder.rpartition("/")
         # One that the folder around it names must be readable: taken for empty, its files would be gone.
-        is_there = bool(head) if not folder else found[around].get(name, "").startswith(_TREE)
-        found[folder] = dict(_entries(run("ls-tree", "-z", f"{head}:{folder}"))) if is_there else {}
+        is_there = bool(head) if not folder else _entry_in(found[around], name).startswith(_TREE)
+        found[folder] = run("ls-tree", "-z", f"{head}:{folder}") if is_there else ""
     return found
 
 
-def _entries(told: str) -> Iterator[tuple[str, str]]:
-    for line in told.split("\0")[:-1]:
-        entry, _, name = line.partition("\t")
-        yield name, entry
+def _with_entries(listing: str, changes: Mapping[str, str | None]) -> str:
+    """Replace, add or remove entries of a listing."""
+    added = "".join(f"{entry}\t{name}\0" for name, entry in changes.items() if entry is not None)
+    if len(changes) > _FEW:
+        lines = (line for line in listing.split("\0")[:-1] if line.partition("\t")[2] not in changes)
+        return "".join(f"{line}\0" for line in lines) + added
+    # Without taking all of it apart: a folder may have many thousands.
+    for name in changes:
+        start, end = _place_in(listing, name)
+        listing = listing[:start] + listing[end:]
+    return listing + added
+
+
+def _entry_in(listing: str, name: str) -> str:
+    """Find the mode, kind and hash of a name in a listing; nothing if it is not there."""
+    start, end = _place_in(listing, name)
+    return listing[start:end].partition("\t")[0]
+
+
+def _place_in(listing: str, name: str) -> tuple[int, int]:
+    """Find where the line of a name begins and ends; nowhere if it is not there."""
+    wanted = f"\t{name}\0"
+    at = listing.find(wanted)
+    while at >= 0:
+        start = listing.rfind("\0", 0, at) + 1
+        # The end of a longer name with a tab in it may look the same.
+        if "\t" not in listing[start:at]:
+            return start, at + len(wanted)
+        at = listing.find(wanted, at + 1)
+    return 0, 0
 
 
 def pack_files(run: Run, root: Path, paths: Sequence[str], marks: Path) -> dict[str, str]:
