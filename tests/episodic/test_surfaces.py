@@ -31,6 +31,11 @@ VERBS = {
     "merge_nodes",
     "pin_node",
     "unpin_node",
+    "correct_node",
+    "split_node",
+    "move_node",
+    "undo_change",
+    "node_history",
     "trigger_patrol",
     "patrol_report",
     "story",
@@ -102,6 +107,18 @@ def test_every_verb_is_a_command(run: Run) -> None:
     others = [hit["node"]["id"] for hit in run("episodic", "search-memory", "boat")["hits"]][:2]
     merged = run("episodic", "merge-nodes", *others, "--summary", "The boat was made ready")
     assert merged["absorbed_ids"] == others
+    whole = merged["node"]["id"]
+    told = run("episodic", "correct-node", whole, "--feeling", "glad", "--emotion", "valence=0.5", "--reason", "Asked.")
+    assert told["nodes"][0]["feeling"] == "glad"
+    assert run("episodic", "correct-node", whole, "--feeling", "sad", "--expected-version", "0", code=1)["hint"]
+    assert run("episodic", "move-node", whole, "--name", "Afloat")["nodes"][0]["placed"]
+    assert run("episodic", "split-node", whole, "--part", "One.", "--part", "Two.", "--dry-run")["is_preview"]
+    parts = run("episodic", "split-node", whole, "--part", "One.", "--part", '{"action": "Two."}')["nodes"][1:]
+    assert [each["scene"]["action"] for each in parts] == ["One.", "Two."]
+    assert run("episodic", "undo-change", whole)["changes"][0]["act"] == "undo"
+    acts = [each["act"] for each in run("episodic", "node-history", whole)["changes"]]
+    assert acts == ["undo", "split", "move", "correct", "merge"]
+    assert "because: Asked." in run("episodic", "node-history", whole, text=True)
     assert run("episodic", "recall", "--feeling", "valence=0.5")["node_ids"]
     assert run("episodic", "recall-memory")["clusters"]
     run("episodic", "recall-memory", run("episodic", "recall-memory")["clusters"][0]["id"], "--limit", 2)
@@ -184,6 +201,16 @@ def test_a_being_lives_through_its_tools(tmp_path: Path) -> None:
                 assert (await call(client, "pin_node", node_id=ids[0]))["pinned"]
                 merged = await call(client, "merge_nodes", node_ids=ids[1:3], summary="The boat was made ready")
                 assert merged["absorbed_ids"] == ids[1:3]
+                whole = merged["node"]["id"]
+                told = await call(client, "correct_node", node_id=whole, feeling="glad", emotion={"valence": 0.5})
+                assert told["nodes"][0]["emotion"]["valence"] == 0.5
+                assert (await call(client, "move_node", node_id=whole, name="Afloat"))["nodes"][0]["placed"]
+                parts = ["One.", {"action": "Two.", "actors": []}]
+                split = await call(client, "split_node", node_id=whole, parts=parts)
+                assert split["nodes"][0]["split_into"] == [each["id"] for each in split["nodes"][1:]]
+                assert (await call(client, "undo_change", node_id=whole))["changes"][0]["act"] == "undo"
+                told = await call(client, "node_history", node_id=whole)
+                assert [each["act"] for each in told["changes"]][-2:] == ["correct", "merge"]
                 changed = await call(
                     client, "update_memory", target="souls", action="update", key="voice", content="Dry."
                 )
