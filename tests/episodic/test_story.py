@@ -132,6 +132,7 @@ def test_a_merged_scene_is_told_on_each_of_its_days_and_counts_once(being: Episo
         scene("We planted the apple tree", when=["2026-03-01"]),
         scene("The apple tree bloomed", when=["2026-05-01"]),
         scene("A holiday is booked", when=["2026-12-24"]),
+        scene("The boat will be paid for", when=["2031-01-01"]),
     )
     merged = being.merge_nodes(ids[:2], "The life of the apple tree").node.id
     for month, action in (("2026-03", "We planted the apple tree"), ("2026-05", "The apple tree bloomed")):
@@ -141,7 +142,7 @@ def test_a_merged_scene_is_told_on_each_of_its_days_and_counts_once(being: Episo
     year = being.story(year=2026, pictures=True, max_tokens=50_000)
     assert year.picture is not None
     assert (year.scenes, sum(each.moments for each in year.picture.periods)) == (2, 3)
-    assert being.story(month="2026-12").scenes == 1
+    assert being.story(month="2026-12").scenes == being.story(year=2031).scenes == 1
 
 
 @pytest.mark.promise("episodic.story")

@@ -60,7 +60,7 @@ def _mark(told: int, scenes: int) -> str:
 
 def _line(chosen: _Candidate) -> str:
     """Write a sentence with the date and the feeling of its scene, as both were told."""
-    when = next((str(entry.date).strip() for entry in chosen.scene.scene.when), "")
+    when = next((" ".join(entry.date.split()) for entry in chosen.scene.scene.when), "")
     feeling = f" ({' '.join(chosen.scene.feeling.split())})" if chosen.scene.feeling else ""
     return f"{when}: {chosen.text}{feeling}" if when else f"{chosen.text}{feeling}"
 

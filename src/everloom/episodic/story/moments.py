@@ -17,10 +17,12 @@ from everloom.episodic.scenes.scene import AXES, Emotion, Scene, scene_from
 from everloom.episodic.story.period import StoryRange
 from everloom.episodic.story.results import StoryMoment, StoryScene
 from everloom.store import Row, Unit
+from everloom.store.contract import FOREVER
 
 # Far more than anybody lives through in a year of daily patrols; reading and telling them takes seconds.
 _MOST = 50_000
-# A scene that was told before its day came is found by the time at which it was told: so long before, at most.
+# A scene that was told before its day came is found by the time at which it was told: so long before a range in which
+# today lies.
 _AHEAD = timedelta(days=400)
 
 
@@ -36,7 +38,8 @@ def read_moments(unit: Unit, being: Being, within: StoryRange, today: date) -> R
     """Read the moments of a range of days."""
     # Days are stored as noon in UTC, and a zone is at most a day away.
     ahead = _AHEAD if within.ends > today else timedelta(days=1)
-    since = _micros(within.begins, -ahead)
+    # A range that has not begun holds only what was told before, however long ago.
+    since = -FOREVER if within.begins > today else _micros(within.begins, -ahead)
     rows = unit.all("episodic.story_scenes", since=since, limit=_MOST + 1)
     found = [
         moment
