@@ -224,13 +224,13 @@ def _nearness(known: _Sortable, place: int, group: Sequence[int]) -> float:
 def _write(tx: Transaction, known: _Sortable, sorting: _Sorting) -> dict[str, int]:
     """Create the new clusters and move the scenes that are still where they were."""
     # Scenes may have been recalled, merged, pinned or placed since they were read.
-    ids = [known.nodes[place].id for place in known.free]
-    now = nodes_of(tx.unit, ids)
+    leaving = [place for place in known.free if sorting.homes[place] != known.nodes[place].cluster_id]
+    now = nodes_of(tx.unit, [known.nodes[place].id for place in leaving])
     moving: dict[int, list[int]] = {}
-    for place in known.free:
-        node, home = known.nodes[place], sorting.homes[place]
-        if home != node.cluster_id and _is_same(node, now.get(node.id)):
-            moving.setdefault(home, []).append(place)
+    for place in leaving:
+        node = known.nodes[place]
+        if _is_same(node, now.get(node.id)):
+            moving.setdefault(sorting.homes[place], []).append(place)
     born = {home: group for home, group in moving.items() if home < 0}
     fresh = dict(zip(born, _write_births(tx, known, sorting, born), strict=True))
     touched: set[int] = set()

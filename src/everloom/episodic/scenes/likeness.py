@@ -25,9 +25,11 @@ _DRAWN = 5
 # What shared words count beside the vectors, chosen on the first half of benchmarks/scenes/lives.json.
 _WORDS = 0.5
 # Words become columns by their hash: with a dozen words in a scene, two of them seldom share one.
-_COLUMNS = 1024
+_COLUMNS = 512
 # Pairs of so many scenes, spread over all of them, tell how alike unrelated ones are.
-_SAMPLED = 1_000
+_SAMPLED = 400
+# Differences below are those of rounding.
+_NOTHING = 1e-6
 # Most pairs are unrelated, however many topics there are: even with two, the lower half. What lies this many times the
 # distance of the 5th and the 25th percentile above the latter is no longer chance.
 _LOW, _LOWER_MIDDLE, _ABOVE = 5, 25, 2.25
@@ -49,12 +51,13 @@ class Likeness:
 
 def likeness_of(vectors: Floats, texts: Sequence[str], labels: Sequence[Sequence[str]]) -> Likeness:
     """Measure scenes by their vectors, and by the words of their texts and labels."""
-    seen, worded = _from_the_middle(vectors, texts), _word_rows(texts, labels)
+    parts = (_from_the_middle(vectors, texts), _word_rows(texts, labels))
     sample = np.unique(np.linspace(0, len(texts) - 1, min(len(texts), _SAMPLED)).astype(int))
-    weights = [1 / _spread(seen[sample]), _WORDS / _spread(worded[sample])]
-    rows = np.hstack([part * math.sqrt(weight) for part, weight in zip((seen, worded), weights, strict=True)])
-    rows = rows.astype(np.float32)
-    low, middle = np.percentile(_pairs_of(rows[sample]), [_LOW, _LOWER_MIDDLE])
+    pairs = [_pairs_of(part[sample]) for part in parts]
+    # Each by its spread, so that neither counts more because its numbers are larger.
+    weights = [share / _spread(each) for share, each in zip((1.0, _WORDS), pairs, strict=True)]
+    low, middle = np.percentile(weights[0] * pairs[0] + weights[1] * pairs[1], [_LOW, _LOWER_MIDDLE])
+    rows = np.hstack([part * np.float32(math.sqrt(weight)) for part, weight in zip(parts, weights, strict=True)])
     return Likeness(rows, float(middle + _ABOVE * (middle - low)))
 
 
@@ -95,7 +98,7 @@ def _pairs_of(rows: Floats) -> Floats:
     return pairs if len(pairs) else np.zeros(1, np.float32)
 
 
-def _spread(rows: Floats) -> float:
+def _spread(pairs: Floats) -> float:
     """Compute how much the products of pairs differ; 1 if they do not."""
-    spread = float(_pairs_of(rows).std())
-    return spread if spread > 1e-6 else 1.0
+    spread = float(pairs.std())
+    return spread if spread > _NOTHING else 1.0
