@@ -12,6 +12,7 @@ from everloom.episodic.patrol.prototypes import shipped_prototypes
 from everloom.episodic.scenes.geometry import Floats, unit_rows
 from everloom.episodic.scenes.grouping import link_groups, match_groups
 from everloom.episodic.scenes.naming import ClusterNames, words_in
+from everloom.kernel.texts import language_of
 from everloom.loom import Loom
 from tests.episodic.ground import BILLING, SAILING, life_of, open_being, patrol, remember, scene, step
 
@@ -56,14 +57,15 @@ def test_a_name_is_the_rarest_words_that_scenes_share_in_any_script_and_nobody_h
     told = [
         *("We walked the dog to the vet", "She saw the vet's dog", "The dogs barked, James laughed"),
         *("Die Oma war im Krankenhaus", "Wir brachten der Oma Blumen ins Krankenhaus"),
-        *("決済サーバーが止まった", "サーバーの障害を直した"),
-        *("James slept", "Nothing in common", "James ran"),
+        *("決済サーバーが止まった", "サーバーの障害を直した", "犬と歩いた", "母が歌った"),
+        *("Es regnet seit dem Morgen", "Wir haben die Tür gestrichen"),
+        *("James slept", "Nothing in common", "James ran", "James sang"),
     ]
-    names = ClusterNames([words_in([text]) for text in told], ["taken"])
+    names = ClusterNames([words_in([text]) for text in told], [language_of(text) or "en" for text in told], ["taken"])
     assert names.name([0, 1, 2], "?") == "dog, vet"
     assert set(names.name([3, 4], "?").split(", ")) == {"Oma", "Krankenhaus"}
     assert names.name([5, 6], "?") == "サーバー"
-    assert names.name([7, 8], "taken") == "taken (2)"
+    assert names.name([11, 12], "taken") == "taken (2)"
     assert names.name([0, 1, 2], "another") == "another"
 
 

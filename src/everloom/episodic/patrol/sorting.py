@@ -22,6 +22,7 @@ from everloom.episodic.scenes.naming import ClusterNames, words_in
 from everloom.episodic.scenes.node import Node, nodes_of
 from everloom.episodic.scenes.scene import embed_text
 from everloom.kernel.operation import Transaction
+from everloom.kernel.texts import language_of
 
 # The contract splits what has more than ten active scenes, and leaves at least two on both sides.
 CROWDED = 10
@@ -258,7 +259,8 @@ def _write_births(
     if not born:
         return
     words = [words_in([node.scene.action, *node.themes, *node.scene.actors]) for node in known.nodes]
-    names = ClusterNames(words, (cluster.name for cluster in clusters_of(tx.unit)))
+    languages = [language_of(node.scene.action) or "en" for node in known.nodes]
+    names = ClusterNames(words, languages, (cluster.name for cluster in clusters_of(tx.unit)))
     for home, group in born.items():
         central = by_centrality(list(group), known.likeness.rows[list(group)])
         actions = [known.nodes[place].scene.action for place in central[:_IN_A_DIGEST]]
