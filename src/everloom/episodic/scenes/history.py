@@ -150,6 +150,7 @@ def _change_from(row: Row) -> SceneChange:
 
 def blank_history(unit: Unit, rows: Iterable[Row]) -> None:
     """Take the words out of changes; that something was changed, and what, stays on record."""
+    blank = list(rows)
     unit.many(
         "episodic.change_blank",
         (
@@ -160,9 +161,11 @@ def blank_history(unit: Unit, rows: Iterable[Row]) -> None:
                 "became": json.dumps(blanked(json.loads(row["became"]))),
                 "reason": None,
             }
-            for row in rows
+            for row in blank
         ),
     )
+    # A change is undone for all its scenes or for none.
+    unit.run("episodic.change_lose", ids=sorted({row["id"] for row in blank}))
 
 
 def told_in_history(row: Row) -> list[object]:

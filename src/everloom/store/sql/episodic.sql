@@ -580,6 +580,10 @@ WHERE workspace_id = :workspace AND NOT (scene_id IN (:*ids))
 UPDATE scene_change SET was = :was, became = :became, reason = :reason, lost = 1
 WHERE workspace_id = :workspace AND id = :id AND scene_id = :scene;
 
+-- name: change_lose
+-- Record that words of changes were forgotten, for every scene that they concern.
+UPDATE scene_change SET lost = 1 WHERE workspace_id = :workspace AND id IN (:*ids);
+
 -- name: change_drop
 -- Delete the changes of scenes.
 DELETE FROM scene_change WHERE workspace_id = :workspace AND scene_id IN (:*ids);
