@@ -59,7 +59,7 @@ def _emotion(known: Emotion | None, given: object) -> Emotion | None:
         return given
     if given is None or (isinstance(given, str) and given.strip().lower() == _NONE):
         return None
-    numbers = numbers_in(given) if isinstance(given, str) else given
+    numbers = _numbers_in(given) if isinstance(given, str) else given
     if isinstance(numbers, Mapping):
         named = {_axis(str(name)): number for name, number in numbers.items()}
         # What is empty was not filled in, and says nothing.
@@ -81,7 +81,7 @@ def _axis(name: str) -> str:
     return next((axis for axis in AXES if clean in (axis, axis[0])), clean)
 
 
-def numbers_in(text: str) -> dict[str, str]:
+def _numbers_in(text: str) -> dict[str, str]:
     """Parse numbers written as `0.5,-0.2,0,0,0,0.9` or `valence=0.8,trust=0.5`."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if len(parts) > len(AXES):
