@@ -88,7 +88,7 @@ class Being(RuleBasedStateMachine):
         self.start()
 
     def start(self) -> None:
-        # A patrol that was interrupted would go on in the background, and the model could not tell when.
+        # What is killed here is a patrol that this thread runs; a note must not continue it in another.
         self.loom: Loom = open_being(self.url, self.clock, patrol="worker")
         self.being: Episodic = self.loom.workspace("james").episodic
 

@@ -204,6 +204,9 @@ class RunningJobs:
             thread.join(max(0.0, end - time.monotonic()))
             if thread.is_alive():
                 log.warning("the job %d (%s) did not stop in time", run.id, run.work)
+        with self._lock:
+            # Nobody can tell any more how far those are that did not stop: the store is closed next.
+            self._running.clear()
         if self._beating is not None:
             self._beating.join(_BEAT_SECONDS * 4)
 
@@ -237,6 +240,14 @@ class RunningJobs:
         thread.start()
 
     def _run(self, run: JobRun, plan: JobPlan) -> None:
+        try:
+            self._act(run, plan)
+        finally:
+            # Only now: whoever closes waits until the end is written.
+            with self._lock:
+                self._running.pop(run.id, None)
+
+    def _act(self, run: JobRun, plan: JobPlan) -> None:
         state: JobState = "done"
         error: str | None = None
         try:
@@ -249,12 +260,7 @@ class RunningJobs:
             log.log(level, "the job %d failed", run.id, exc_info=not isinstance(failure, EverloomError))
             # An error that is not ours may quote anything, and this one is stored and shown.
             state, error = "failed", masked(str(failure) or type(failure).__name__)[:2000]
-        try:
-            self._end(run, state, error)
-        finally:
-            # Only now: whoever closes waits until the end is written.
-            with self._lock:
-                self._running.pop(run.id, None)
+        self._end(run, state, error)
 
     def _end(self, run: JobRun, state: JobState, error: str | None) -> None:
         """Write how a job ended; a store that is busy is asked again."""
