@@ -61,6 +61,7 @@ WEAVING = {
     "graph procedure": "Launch Carefully. --step Push",
     "graph recall": "redis",
     "graph recent": "",
+    "graph report": "",
     "graph reflect": "--dry-run",
     "graph reflection": "",
     "graph reindex": "",
