@@ -39,11 +39,6 @@ VERBS = {
     "trigger_patrol",
     "patrol_report",
     "story",
-    "correct_node",
-    "split_node",
-    "move_node",
-    "undo_change",
-    "node_history",
 }
 
 

@@ -276,6 +276,7 @@ def test_memories_are_merged_field_by_field_and_real_conflicts_stay_conflicts() 
         (ours, base.replace(b"One.", b"Won.")),
         (ours.replace(b"title: X", b"title: Y"), base.replace(b"title: X", b"title: Z")),
         (ours, base.replace(b"mood: calm", b"mood: wild")),
+        (ours.replace(b"0.7", b"0.75"), base.replace(b"a comment", b"another").replace(b"0.6", b"0.9")),
         (ours, base.replace(b"id: x", b"id: y")),
         (ours, b"no front matter"),
         (ours, base.replace(b"edge_id: e-q", b"edge_id: e-q\n    weight: 3")),

@@ -29,6 +29,7 @@ _DRIVER = "everloom"
 _BEGIN, _END = "# What everloom needs here; the lines up to the end are rewritten.", "# The end of what everloom needs."
 # Stronger than the attributes that the repository itself contains.
 _MERGED = (f"/{ACCESS}", f"/{EPISODES}/*.md", f"/{MEMORIES}/**", f"/{VAULT}/**")
+_LARGEST = 1_000_000
 # The clones that this process has seen to, with what was wanted: looking again would cost every commit two processes.
 _done: set[tuple[Path, bool, bool, str]] = set()
 _turn = Lock()
@@ -58,13 +59,16 @@ def driver_command(program: str = sys.executable) -> str:
 
 
 def _settle(git: Git, options: GraphOptions) -> None:
-    is_merged = options.merge_driver and bool(sys.executable)
-    if is_merged:
-        git.set_value(f"merge.{_DRIVER}.name", "everloom merges memories")
-        git.set_value(f"merge.{_DRIVER}.driver", driver_command())
-    lines = [f"{pattern} merge={_DRIVER}" for pattern in (*_pages(options), *_MERGED)] if is_merged else []
-    _write_block(git.path_of("info/attributes"), lines)
     _write_block(git.path_of("info/exclude"), [] if options.commit_pages else _pages(options))
+    lines: list[str] = []
+    try:
+        if options.merge_driver and sys.executable:
+            git.set_value(f"merge.{_DRIVER}.name", "everloom merges memories")
+            git.set_value(f"merge.{_DRIVER}.driver", driver_command())
+            lines = [f"{pattern} merge={_DRIVER}" for pattern in (*_pages(options), *_MERGED)]
+    finally:
+        # No file is left to a driver that is not ours.
+        _write_block(git.path_of("info/attributes"), lines)
 
 
 def _pages(options: GraphOptions) -> list[str]:
@@ -75,8 +79,9 @@ def _pages(options: GraphOptions) -> list[str]:
 
 def _write_block(file: Path, lines: list[str]) -> None:
     """Write our lines into a file of git's settings; every other line stays as it is."""
-    # A repository that somebody else made may have put a link here, to a file that is none of its business.
-    if file.is_symlink() or file.parent.is_symlink():
+    # A repository that somebody else made may have put a link here, to a file that is none of its business, or a pipe.
+    is_odd = file.is_symlink() or file.parent.is_symlink() or (file.exists() and not file.is_file())
+    if is_odd or (file.exists() and file.stat().st_size > _LARGEST):
         return
     before = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
     head, begin, rest = before.partition(f"{_BEGIN}\n")

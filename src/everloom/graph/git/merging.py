@@ -29,6 +29,7 @@ from everloom.graph.results import Edge, Memory, Relation
 # The status of a merge that a person has to complete; Python itself ends with 1 or 2 if something is wrong.
 CONFLICT = 3
 _ENTRY = re.compile(r"^## ", re.MULTILINE)
+_COMMENT = re.compile(r"(?:^|\s)#.*", re.MULTILINE)
 _TIMED = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d")
 _DATED = re.compile(rb"^> Last updated: *([0-9-]+)", re.MULTILINE)
 # Of these the later change counts; the titles are only copied from the memories.
@@ -122,6 +123,8 @@ def join_fields(path: str, base: bytes, ours: bytes, theirs: bytes) -> bytes | N
 
 def _refuse_unknown_changes(versions: Sequence[_Version]) -> None:
     """Refuse a merge in which theirs changed something that is not part of a memory: ours would silently win."""
+    if _COMMENT.findall(versions[0].file.yaml) != _COMMENT.findall(versions[2].file.yaml):
+        raise _Unmergeable
     base, _, theirs = (load_fields(each.file.yaml) for each in versions)
     names = (base.keys() | theirs.keys()) - set(ORDER)
     if any(base.get(name) != theirs.get(name) for name in names):
