@@ -263,7 +263,7 @@ def test_memories_are_merged_field_by_field_and_real_conflicts_stay_conflicts() 
     stronger = memory("p", "q", "s").replace(b"edge_id: e-p", b"edge_id: e-p\n    strength: 0.9")
     assert join_fields(path, base, retyped, stronger) == memory("p", "q", "r", "s").replace(
         b"SOLVES", b"CAUSES", 1
-    ).replace(b"edge_id: e-p", b"strength: 0.9\n    edge_id: e-p")
+    ).replace(b"edge_id: e-p", b"edge_id: e-p\n    strength: 0.9")
     ours = memory("p", "q", updated="2026-11-16", body="One!\n\nTwo.\n\nThree.").replace(b"0.6", b"0.7")
     theirs = memory("p", "q", updated="2026-11-17", body="One.\n\nTwo.\n\nThree!").replace(b"0.6", b"0.8")
     theirs = theirs.replace(b"[a, b]", b"[b, c]")
