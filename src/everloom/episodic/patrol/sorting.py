@@ -40,7 +40,7 @@ _DRIFTED = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class _Sortable:
+class _SortingGround:
     """What a sorting is decided from: scenes with their likeness, by their place in a list, and the clusters."""
 
     nodes: Sequence[Node]
@@ -71,7 +71,7 @@ class _Sorting:
     drift: float = 0.0
     is_fresh: bool = False
 
-    def groups(self, known: _Sortable) -> dict[int, list[int]]:
+    def groups(self, known: _SortingGround) -> dict[int, list[int]]:
         """List the scenes of each cluster that is not a root."""
         found: dict[int, list[int]] = {}
         for place, home in enumerate(self.homes):
@@ -79,7 +79,7 @@ class _Sorting:
                 found.setdefault(home, []).append(place)
         return found
 
-    def loose(self, known: _Sortable) -> list[int]:
+    def loose(self, known: _SortingGround) -> list[int]:
         """List the scenes in a root that may be moved."""
         return [place for place in known.free if known.is_root(self.homes[place])]
 
@@ -99,7 +99,7 @@ def sort_scenes(run: PatrolRun) -> Change:
     return change
 
 
-def _read(run: PatrolRun) -> _Sortable | None:
+def _read(run: PatrolRun) -> _SortingGround | None:
     """Read the scenes that are to be sorted; None if there is nothing to sort."""
     with run.op.read() as unit:
         clusters = {cluster.id: cluster for cluster in clusters_of(unit)}
@@ -116,7 +116,9 @@ def _read(run: PatrolRun) -> _Sortable | None:
     _, rows = stack_vectors({node.id: vectors[node.id] for node in nodes})
     texts = [embed_text(node.scene, node.feeling) for node in nodes]
     likeness = likeness_of(rows, texts, [(*node.themes, *node.scene.actors) for node in nodes])
-    return _Sortable(nodes, likeness, clusters, {place for place, node in enumerate(nodes) if node.patrol_id == run.id})
+    return _SortingGround(
+        nodes, likeness, clusters, {place for place, node in enumerate(nodes) if node.patrol_id == run.id}
+    )
 
 
 def _stays(node: Node) -> bool:
@@ -124,7 +126,7 @@ def _stays(node: Node) -> bool:
     return node.pinned or node.placed
 
 
-def _plan(known: _Sortable) -> _Sorting:
+def _plan(known: _SortingGround) -> _Sorting:
     """Decide where each scene goes. Touches nothing."""
     sorting = _Sorting([node.cluster_id for node in known.nodes])
     _join(known, sorting, [place for place in sorting.loose(known) if place in known.new])
@@ -136,7 +138,7 @@ def _plan(known: _Sortable) -> _Sorting:
     return sorting
 
 
-def _join(known: _Sortable, sorting: _Sorting, places: Sequence[int]) -> bool:
+def _join(known: _SortingGround, sorting: _Sorting, places: Sequence[int]) -> bool:
     """Let scenes join the clusters that they are most like."""
     found = nearest_groups(known.likeness, places, sorting.groups(known))
     for place, home in found.items():
@@ -144,7 +146,7 @@ def _join(known: _Sortable, sorting: _Sorting, places: Sequence[int]) -> bool:
     return bool(found)
 
 
-def _give_birth(known: _Sortable, sorting: _Sorting) -> None:
+def _give_birth(known: _SortingGround, sorting: _Sorting) -> None:
     """Group the scenes of crowded roots, and let the others of these roots join, until nothing changes."""
     for _ in range(_TURNS):
         direct = Counter(home for home in sorting.homes if known.is_root(home))
@@ -156,7 +158,7 @@ def _give_birth(known: _Sortable, sorting: _Sorting) -> None:
             return
 
 
-def _groups_among(known: _Sortable, places: Sequence[int]) -> list[list[int]]:
+def _groups_among(known: _SortingGround, places: Sequence[int]) -> list[list[int]]:
     """Group scenes, and return the groups that are large enough for a cluster."""
     if len(places) < _LEAST_BORN:
         return []
@@ -165,7 +167,7 @@ def _groups_among(known: _Sortable, places: Sequence[int]) -> list[list[int]]:
     return [[places[place] for place in group] for group in groups if len(group) >= _LEAST_BORN]
 
 
-def _name_home(known: _Sortable, sorting: _Sorting, group: Sequence[int]) -> None:
+def _name_home(known: _SortingGround, sorting: _Sorting, group: Sequence[int]) -> None:
     """Give a group a cluster that is yet to be born, under the root that most of its scenes are under."""
     fresh = -1 - len(sorting.roots)
     under = Counter(known.root_of(known.nodes[place].cluster_id) for place in group)
@@ -174,7 +176,7 @@ def _name_home(known: _Sortable, sorting: _Sorting, group: Sequence[int]) -> Non
         sorting.homes[place] = fresh
 
 
-def _sort_anew(known: _Sortable, sorting: _Sorting) -> None:
+def _sort_anew(known: _SortingGround, sorting: _Sorting) -> None:
     """Sort everything anew and, if that is worth clearly more, replace the clusters by what continues them best."""
     free = set(known.free)
     old = {home: [each for each in group if each in free] for home, group in sorting.groups(known).items()}
@@ -195,7 +197,7 @@ def _sort_anew(known: _Sortable, sorting: _Sorting) -> None:
             sorting.homes[place] = continued[number]
 
 
-def _leave_two(known: _Sortable, sorting: _Sorting) -> None:
+def _leave_two(known: _SortingGround, sorting: _Sorting) -> None:
     """Put back what is least like its new cluster where fewer than two scenes would remain in a root."""
     left: dict[int, list[int]] = {}
     for place in known.free:
@@ -215,14 +217,14 @@ def _leave_two(known: _Sortable, sorting: _Sorting) -> None:
                 sorting.homes[place] = known.root_of(known.nodes[place].cluster_id)
 
 
-def _nearness(known: _Sortable, place: int, group: Sequence[int]) -> float:
+def _nearness(known: _SortingGround, place: int, group: Sequence[int]) -> float:
     """Compute how alike a scene and the others of its group are on average."""
     rows = known.likeness.rows
     others = [each for each in group if each != place]
     return float(rows[place] @ rows[others].mean(axis=0)) if others else 0.0
 
 
-def _write(tx: Transaction, known: _Sortable, sorting: _Sorting) -> dict[str, int]:
+def _write(tx: Transaction, known: _SortingGround, sorting: _Sorting) -> dict[str, int]:
     """Create the new clusters and move the scenes that are still where they were."""
     # Scenes may have been recalled, merged, pinned or placed since they were read.
     leaving = [place for place in known.free if sorting.homes[place] != known.nodes[place].cluster_id]
@@ -253,7 +255,7 @@ def _is_same(node: Node, now: Node | None) -> bool:
 
 
 def _write_births(
-    tx: Transaction, known: _Sortable, sorting: _Sorting, born: Mapping[int, Sequence[int]]
+    tx: Transaction, known: _SortingGround, sorting: _Sorting, born: Mapping[int, Sequence[int]]
 ) -> Iterable[int]:
     """Create clusters, named by what their scenes share, with the most central scenes as their digest."""
     if not born:
