@@ -222,6 +222,27 @@ def test_what_is_forgotten_stays_so_and_its_place_is_free(loom: Loom, graph: Gra
     assert at(graph, "Daily/2026-11-01.md") != doomed
     graph.append(at(graph, "Daily/2026-11-01.md"), content="And wind.")
     assert graph.follow().problems == ()
+    # Empty notes are all alike: that one was forgotten says nothing about the others.
+    for name in ("One.md", "Two.md"):
+        write(graph, name, "")
+    graph.follow()
+    items = [graph.get(at(graph, "One.md")).item]
+    loom.workspace().forget(items, confirm=loom.workspace().forget(items).confirm)
+    write(graph, "Three.md", "")
+    assert graph.follow().problems == ()
+    assert {"Two.md", "Three.md"} <= paths_of(graph).keys()
+
+
+@pytest.mark.promise("graph.vault")
+def test_notes_are_copied_into_another_graph_each_once(quick_loom: Loom, quick: Graph, tmp_path: Path) -> None:
+    files = write_vault(tmp_path / "source")
+    for name in ("2026-11-01.md", "Thoughts.md"):
+        (tmp_path / "source/episodes").mkdir(exist_ok=True)
+        (tmp_path / "source/episodes" / name).write_text("# 2026-11-01\n")
+    done = quick.import_directory(tmp_path / "source")
+    assert (done.files, done.memories, done.skipped) == (len(notes_of(files)) + 2, len(notes_of(files)) + 1, ())
+    assert quick.import_directory(tmp_path / "source").files == 0
+    assert "episodes/Thoughts.md" in paths_of(quick)
 
 
 @pytest.mark.promise("graph.vault")

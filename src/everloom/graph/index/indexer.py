@@ -184,8 +184,10 @@ def _without_forgotten(unit: Unit, files: Sequence[ParsedFile]) -> list[ParsedFi
 def _key_of(content: Memory | Edge) -> str:
     if isinstance(content, Edge):
         return file_key("edge", content.id)
-    # Another note at the same path is another note: without an id, only the text tells that it came back.
-    return file_key("memory", content.id) if content.has_own_id else text_key(_document_of(content, None).text)
+    # Another note at the same path is another note: without an id, only the text tells that it came back, if there is
+    # any; empty notes are all alike.
+    text = "" if content.has_own_id else _document_of(content, None).text
+    return text_key(text) if text.strip() else file_key("memory", content.id)
 
 
 def _known_of(unit: Unit, graph: int, files: Sequence[ParsedFile]) -> _Known:

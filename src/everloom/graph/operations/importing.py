@@ -29,7 +29,7 @@ from everloom.graph.files.beside import (
 )
 from everloom.graph.files.changeset import FilePlan, Put
 from everloom.graph.files.disk import Disk, FileEntry, digest
-from everloom.graph.files.parser import ParsedFile, read_file
+from everloom.graph.files.parser import ParsedFile, is_generated, read_file
 from everloom.graph.index.adoption import Agrees, follow_directory, newest_text, raise_reflections, take_vectors
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.executor import execute, sole_writer
@@ -196,9 +196,9 @@ def _files_of(source: Disk, options: GraphOptions) -> Iterator[ParsedFile | File
     folder = source.root / EPISODES
     if folder.is_dir():
         for name in sorted(os.listdir(folder)):
-            if name.endswith(".md") and not (folder / name).is_symlink():
-                # A page of the diary is copied, and not read as a memory.
-                yield ParsedFile(f"{EPISODES}/{name}", FileEntry(f"{EPISODES}/{name}", 0, 0), "", None)
+            # Other notes in that folder are memories, and listed above. A page of the diary is not read as one.
+            if is_generated(path := f"{EPISODES}/{name}") and not (folder / name).is_symlink():
+                yield ParsedFile(path, FileEntry(path, 0, 0), "", None)
 
 
 def _readable(source: Disk, path: str) -> bytes | None:
