@@ -141,3 +141,13 @@ def test_many_scenes_are_linked_into_as_many_groups_as_there_are() -> None:
     noise = 0.05 * chance.normal(size=(1_500, 32)).astype(np.float32)
     rows = unit_rows(centres[chance.integers(40, size=1_500)] + noise)
     assert len(link_groups(rows @ rows.T, 0.7)) == 40
+
+
+@pytest.mark.promise("episodic.6", "episodic.clusters")
+def test_a_root_that_gives_birth_keeps_two_scenes_in_the_very_first_patrol(being: Episodic) -> None:
+    remember(being, *BILLING, *(f"{each} again" for each in BILLING))
+    clusters = being.recall_memory().clusters
+    assert step(being, "split").counts["born"] == sum(not cluster.is_root for cluster in clusters) > 0
+    assert all(cluster.active >= 2 for cluster in clusters if cluster.active)
+    (crowded,) = (cluster for cluster in clusters if cluster.name == "Business")
+    assert crowded.active >= 2

@@ -202,10 +202,13 @@ def _leave_two(known: _SortingGround, sorting: _Sorting) -> None:
     left: dict[int, list[int]] = {}
     for place in known.free:
         was = known.nodes[place].cluster_id
-        if place not in known.new and known.is_root(was) and not known.is_root(sorting.homes[place]):
+        if known.is_root(was) and not known.is_root(sorting.homes[place]):
             left.setdefault(was, []).append(place)
     groups = sorting.groups(known)
     for root, places in left.items():
+        # A new scene that only passes through the root on its way to a cluster splits nothing.
+        if all(place in known.new and sorting.homes[place] >= 0 for place in places):
+            continue
         remaining = sum(home == root for home in sorting.homes)
         near = {place: _nearness(known, place, groups[sorting.homes[place]]) for place in places}
         for place in sorted(places, key=lambda each: (near[each], each))[: max(0, LEAST - remaining)]:
@@ -234,6 +237,8 @@ def _write(tx: Transaction, known: _SortingGround, sorting: _Sorting) -> dict[st
         node = known.nodes[place]
         if _is_same(node, now.get(node.id)):
             moving.setdefault(sorting.homes[place], []).append(place)
+    # What is no longer enough for a cluster stays where it is.
+    moving = {home: group for home, group in moving.items() if home >= 0 or len(group) >= LEAST}
     born = {home: group for home, group in moving.items() if home < 0}
     fresh = dict(zip(born, _write_births(tx, known, sorting, born), strict=True))
     touched: set[int] = set()
