@@ -31,6 +31,8 @@ LEAST = 2
 _LEAST_BORN = 3
 # How many of the newest active scenes are considered. Each is compared with each: 100 MB, and a second or two.
 _AT_ONCE = 5_000
+# How many of them are sorted anew to see how far the clusters have drifted, in every patrol that brings something new.
+_COMPARED = 2_000
 _IN_A_DIGEST = 3
 # Joining and giving birth take turns until nothing changes, which is after two or three of them.
 _TURNS = 10
@@ -178,7 +180,7 @@ def _name_home(known: _SortingGround, sorting: _Sorting, group: Sequence[int]) -
 
 def _sort_anew(known: _SortingGround, sorting: _Sorting) -> None:
     """Sort everything anew and, if that is worth clearly more, replace the clusters by what continues them best."""
-    free = set(known.free)
+    free = set(known.free[-_COMPARED:])
     old = {home: [each for each in group if each in free] for home, group in sorting.groups(known).items()}
     old = {home: group for home, group in old.items() if group}
     fresh = _groups_among(known, sorted(free))
