@@ -60,6 +60,10 @@ class Made:
         """The length of the vectors."""
         return int(next(iter(self.rows.values())).shape[1])
 
+    def taken(self, places: Sequence[int]) -> Made:
+        """Return the vectors of some of the documents, by their places."""
+        return Made(self.model, {name: vectors[places] for name, vectors in self.rows.items()})
+
 
 @dataclass(frozen=True, slots=True)
 class Cue:

@@ -62,7 +62,9 @@ class IndexChanges:
     # Paths of memories without a document: new ones, and those whose file had been gone.
     fresh: list[str] = field(default_factory=list)
     published: Prepared | None = None
-    rewritten: dict[int, Prepared] = field(default_factory=dict)
+    # What becomes of documents that are there, and the same prepared, in this order.
+    rewritten: dict[int, Document] = field(default_factory=dict)
+    revised: Prepared | None = None
     reviving: set[int] = field(default_factory=set)
 
     @property
@@ -131,8 +133,9 @@ def prepare_changes(
         if document != old or row["id"] in changes.reviving:
             is_same = replace(document, origin=old.origin) == old
             fresh = document if is_same else replace(document, origin=memory.origin, trust=None)
-            changes.rewritten[row["id"]] = index.prepare([fresh])
+            changes.rewritten[row["id"]] = fresh
     changes.published = index.prepare(documents) if documents else None
+    changes.revised = index.prepare(list(changes.rewritten.values())) if changes.rewritten else None
     return changes
 
 
@@ -303,11 +306,14 @@ def _write_memories(graph: OpenGraph, transaction: Transaction, changes: IndexCh
     items = _write_rows(graph, transaction, "memory", changes.memories)
     new = [(items[memory.path], max(memory.created, memory.updated)) for memory, row in changes.memories if row is None]
     begin_fading(unit, new, now)
-    for item, prepared in changes.rewritten.items():
-        if item in changes.reviving:
-            index.revive(unit, [item], prepared, now)
-        else:
-            index.revise(unit, item, prepared, now)
+    if changes.revised is not None:
+        places = list(enumerate(changes.rewritten.items()))
+        for act, is_reviving in ((index.revive, True), (index.revise_all, False)):
+            chosen = [
+                (place, item, text) for place, (item, text) in places if (item in changes.reviving) is is_reviving
+            ]
+            ready = index.complete(changes.revised, {place: text for place, _, text in chosen})
+            act(unit, [item for _, item, _ in chosen], ready, now)
     # `update_archive` runs later in this transaction; it must not try to restore the same documents again.
     unit.run("graph.memory_archive", ids=sorted(changes.reviving), archived=0)
     if changes.published is not None:

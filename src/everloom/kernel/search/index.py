@@ -151,21 +151,33 @@ class Index:
 
     def revise(self, unit: Unit, item_id: int, prepared: Prepared, at: datetime) -> None:
         """Rewrite an item's document in place; only for items that are themselves rewritten in place."""
-        (document,), (words,) = prepared.documents, prepared.words
-        unit.unindex_words([item_id])
+        self.revise_all(unit, [item_id], prepared, at)
+
+    def revise_all(self, unit: Unit, ids: Sequence[int], prepared: Prepared, at: datetime) -> None:
+        """Rewrite documents in place, prepared in the order of the ids, with as many statements as for one."""
+        if not ids:
+            return
+        unit.unindex_words(ids)
         model = self._embedding.model_of(unit, prepared.made)
-        values = _columns(document, words, model, self.origin)
-        if not unit.run("words.document_change", id=item_id, **values):
-            raise NotFound(f"item {item_id} has no document to rewrite")
-        unit.index_words([item_id])
+        documents = zip(ids, prepared.documents, prepared.words, strict=True)
+        unit.many(
+            "words.document_change",
+            [{**_columns(each, words, model, self.origin), "id": item} for item, each, words in documents],
+        )
+        unit.index_words(ids)
         # The old vectors go even if there are no new ones yet: until the backfill, no vector is better than that of
         # another text. A retired document stays retired.
-        unit.forget_vectors([item_id])
-        (row,) = unit.all("words.of_documents", ids=[item_id])
-        self._embedding.keep(unit, [item_id], prepared.made, at, live=bool(row["live"]))
-        # Its new text rests on the same sources, and what rests on it is worth no more than it is now.
-        lower_trust(unit, [item_id])
-        lower_trust(unit, [each["item_id"] for each in unit.all("kernel.source_resting", ids=[item_id])])
+        unit.forget_vectors(ids)
+        known = {row["item_id"]: bool(row["live"]) for row in unit.all("words.of_documents", ids=ids)}
+        if missing := next((item for item in ids if item not in known), None):
+            raise NotFound(f"item {missing} has no document to rewrite")
+        for live in sorted(set(known.values())):
+            places = [place for place, item in enumerate(ids) if known[item] is live]
+            made = None if prepared.made is None else prepared.made.taken(places)
+            self._embedding.keep(unit, [ids[place] for place in places], made, at, live=live)
+        # Their new texts rest on the same sources, and what rests on them is worth no more than they are now.
+        lower_trust(unit, ids)
+        lower_trust(unit, [each["item_id"] for each in unit.all("kernel.source_resting", ids=ids)])
 
     def complete(self, prepared: Prepared, documents: Mapping[int, Document]) -> Prepared:
         """Select prepared documents by position, and fill in what only the transaction knows: labels, session, context.
@@ -176,9 +188,7 @@ class Index:
         positions = list(documents)
         ready = tuple(_with_text_of(prepared.documents[at], each) for at, each in documents.items())
         words = tuple((prepared.words[at][0], _around(each)) for at, each in zip(positions, ready, strict=True))
-        made = prepared.made
-        rows = None if made is None else {name: vectors[positions] for name, vectors in made.rows.items()}
-        return Prepared(ready, words, None if made is None or rows is None else Made(made.model, rows))
+        return Prepared(ready, words, None if prepared.made is None else prepared.made.taken(positions))
 
     def relabel(self, unit: Unit, labels: Mapping[int, Sequence[str]]) -> None:
         """Change the labels of documents and update the word index; their vectors do not depend on labels."""
@@ -230,8 +240,7 @@ class Index:
         unit.unindex_words(item_ids)
         unit.run("words.document_revive", ids=item_ids)
         unit.index_words(item_ids)
-        for place, item in enumerate(item_ids):
-            self.revise(unit, item, self.complete(prepared, {place: prepared.documents[place]}), at)
+        self.revise_all(unit, item_ids, prepared, at)
 
     def retire(self, unit: Unit, item_ids: Sequence[int], by: int | None, at: datetime) -> None:
         """Retire documents; searches as of an earlier time still find them."""
