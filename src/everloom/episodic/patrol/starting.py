@@ -103,10 +103,10 @@ def _start_if_due(being: Being, work: Work, jobs: PatrolJobs, kept: NotesUpdated
     if (running := find_patrol(being, work, jobs)) is not None:
         # Whatever waits, waits for the next one; only many that wait are worth a word.
         return replace(kept, patrol=running.status, job=running.job) if many_wait else kept
-    if not being.policy.starts_here:
-        return replace(kept, patrol=LEFT)
     if work.state_of(being.op.workspace, TASK) == "resting":
         return replace(kept, patrol="resting after a failure")
+    if not being.policy.starts_here:
+        return replace(kept, patrol=LEFT)
     return replace(kept, patrol="started", job=jobs.begin(TASK, is_asked=False))
 
 

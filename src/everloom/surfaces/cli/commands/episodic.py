@@ -188,8 +188,9 @@ def _patrol_elsewhere(invocation: Invocation, *, no_wait: bool) -> Answer:
         done = workspace.episodic.trigger_patrol()
         if not no_wait and done.status == "started" and done.job is not None:
             followed = FollowedJob(workspace, workspace.background.status(done.job), "patrol")
-            (report,) = workspace.episodic.patrol_report(limit=1, max_tokens=_REPORT_TOKENS)
-            done = _ended(replace(done, report=report, scenes_created=report.count("taken_in")), followed)
+            report = next(iter(workspace.episodic.patrol_report(limit=1, max_tokens=_REPORT_TOKENS)), None)
+            created = 0 if report is None else report.count("taken_in")
+            done = _ended(replace(done, report=report, scenes_created=created), followed)
     return Answer(done, rendered(_FACULTY, done, workspace.info.zone), done.refusal)
 
 
