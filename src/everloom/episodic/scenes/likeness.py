@@ -22,7 +22,7 @@ from everloom.kernel.texts import indexed, language_of
 
 # The middle of a language that few scenes are told in is drawn towards the middle of all.
 _DRAWN = 5
-# What shared words count beside the vectors, chosen on the first half of benchmarks/scenes/lives.json.
+# What shared words count beside the vectors, chosen on benchmarks/scenes/lives.json.
 _WORDS = 0.5
 # Words become columns by their hash: with a dozen words in a scene, two of them seldom share one.
 _COLUMNS = 512
