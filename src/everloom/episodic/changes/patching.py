@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from datetime import date
 from typing import Any
 
-from everloom.episodic.scenes.parser import ParsedScene, emotion_of, parse_scene
+from everloom.episodic.scenes.parser import ParsedScene, emotion_of, numbers_in, parse_scene
 from everloom.episodic.scenes.scene import AXES, Emotion, Scene, SceneContent
 from everloom.errors import Rejected
 
@@ -59,7 +59,7 @@ def _emotion(known: Emotion | None, given: object) -> Emotion | None:
         return given
     if given is None or (isinstance(given, str) and given.strip().lower() == _NONE):
         return None
-    numbers = _numbers_in(given) if isinstance(given, str) else given
+    numbers = numbers_in(given) if isinstance(given, str) else given
     if isinstance(numbers, Mapping):
         named = {_axis(str(name)): number for name, number in numbers.items()}
         # What is empty was not filled in, and says nothing.
@@ -79,12 +79,3 @@ def _axis(name: str) -> str:
     """Complete the initial of an axis."""
     clean = name.strip().lower()
     return next((axis for axis in AXES if clean in (axis, axis[0])), clean)
-
-
-def _numbers_in(text: str) -> dict[str, str]:
-    """Parse numbers written as `0.5,-0.2,0,0,0,0.9` or `valence=0.8,trust=0.5`."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if len(parts) > len(AXES):
-        raise Rejected(f"an emotion has {len(AXES)} numbers, not {len(parts)}", hint=f"give {', '.join(AXES)}")
-    pairs = (part.split("=", 1) if "=" in part else (axis, part) for axis, part in zip(AXES, parts, strict=False))
-    return {name.strip(): number.strip() for name, number in pairs}

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from everloom.episodic.being import Being
-from everloom.episodic.scenes.parser import axes_in, emotion_of
+from everloom.episodic.scenes.parser import axes_in, emotion_of, numbers_in
 from everloom.episodic.scenes.scene import AXES, Emotion
 from everloom.errors import Rejected
 
@@ -42,20 +42,13 @@ def parse_feeling(given: object) -> Felt | None:
     """Parse the feeling to recall by."""
     if given is None or isinstance(given, Emotion):
         return None if given is None else Felt(given, AXES)
-    numbers = _numbers_in(given) if isinstance(given, str) else given
+    numbers = numbers_in(given) if isinstance(given, str) else given
     found = emotion_of(numbers, [])
     if found is None:
         raise Rejected(
             "this is not a feeling", hint="give six numbers from -1 to 1, or some of them by name: valence, …"
         )
     return Felt(found, tuple(axes_in(numbers) or AXES))
-
-
-def _numbers_in(text: str) -> dict[str, str]:
-    """Parse numbers written as `0.5,-0.2,0,0,0,0.9` or `valence=0.8,trust=0.5`."""
-    parts = (part.strip() for part in text.split(",") if part.strip())
-    pairs = (part.split("=", 1) if "=" in part else (axis, part) for axis, part in zip(AXES, parts, strict=False))
-    return {name.strip(): number for name, number in pairs}
 
 
 def find_alike(being: Being, felt: Felt, limit: int) -> Alike:

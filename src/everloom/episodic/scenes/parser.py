@@ -14,6 +14,7 @@ from datetime import date
 from typing import Any
 
 from everloom.episodic.scenes.scene import AXES, DEFAULT_IMPORTANCE, LONGEST, MOST, Emotion, Scene, SceneContent, When
+from everloom.errors import Rejected
 from everloom.kernel.texts import UNSTORABLE
 
 # What looks like a date must be one: a scene on a wrong day would be found there forever. A label such as Day7 stays.
@@ -190,6 +191,15 @@ def emotion_of(value: object, repairs: list[str]) -> Emotion | None:
     if clamped != numbers:
         repairs.append("emotion was clamped to -1 … 1")
     return Emotion(*clamped)
+
+
+def numbers_in(text: str) -> dict[str, str]:
+    """Parse numbers written as `0.5,-0.2,0,0,0,0.9` or `valence=0.8,trust=0.5`."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if len(parts) > len(AXES):
+        raise Rejected(f"an emotion has {len(AXES)} numbers, not {len(parts)}", hint=f"give {', '.join(AXES)}")
+    pairs = (part.split("=", 1) if "=" in part else (axis, part) for axis, part in zip(AXES, parts, strict=False))
+    return {name.strip(): number.strip() for name, number in pairs}
 
 
 def axes_in(value: object) -> tuple[str, ...]:
