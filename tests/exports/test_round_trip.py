@@ -117,7 +117,7 @@ def test_what_came_back_can_be_used(full: FullMemory, store_url: str) -> None:
         assert [each.memory.title for each in graph.related(graph.recall("Lofoten").memories[0].id)] == ["Harbour"]
         assert graph.opened.disk.root.is_relative_to(loom.places.of(place.info))
         assert (graph.opened.disk.root / "photo.bin").read_bytes() == bytes(range(256))
-        assert graph.opened.git.history(graph.search().memories[0].path, 5, within=100) != ()
+        assert graph.opened.git.history(graph.recall("Lofoten").memories[0].path, 5, within=100) != ()
         assert place.mind.read_note("SOUL.md").body == soul
         assert loom.store.health(deep=True).problems == ()
         assert loom.remove_workspace("sample, again").workspace.name == "Sample, again"

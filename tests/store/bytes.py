@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -34,4 +35,7 @@ def _contents(url: str) -> Iterator[bytes]:
             "SELECT current_setting('data_directory') AS home, oid FROM pg_database WHERE datname = current_database()"
         ).fetchone()
     assert row is not None
-    yield from (each.read_bytes() for each in sorted(Path(row["home"], "base", str(row["oid"])).iterdir()))
+    for each in sorted(Path(row["home"], "base", str(row["oid"])).iterdir()):
+        # The server replaces files of its own, such as what it caches of the catalog, whenever it likes.
+        with suppress(FileNotFoundError):
+            yield each.read_bytes()

@@ -36,7 +36,10 @@ LATER = [
         if step.number > BORN
         for name in re.findall(r"CREATE INDEX (\w+)", step.sql)
     ),
-    "DROP TABLE scene_change",
+    *(f"DROP TABLE {table}" for table in ("text_link", "memory_name", "plain_note", "scene_change")),
+    "ALTER TABLE access DROP COLUMN lent",
+    "ALTER TABLE graph DROP COLUMN made_from",
+    *(f"ALTER TABLE note DROP COLUMN {name}" for name in ("read_at", "read_in")),
     "DROP TABLE program_record",
     *(f"DROP TABLE {table}" for table in ("import_item", "import_part", "import_source")),
     "DROP TABLE job",

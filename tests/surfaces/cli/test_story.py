@@ -28,8 +28,8 @@ def live(call: Call) -> None:
         for number in range(12)
     ]
     scenes = [word for each in told for word in ("--scene", json.dumps(each, ensure_ascii=False))]
-    assert call("episodic", "update-notes", *scenes).code == 0
-    assert call("patrol").code == 0
+    noted = call("episodic", "update-notes", *scenes, "--json")
+    assert call("jobs", "show", str(noted.result["job"]), "--wait").code == 0
 
 
 @pytest.mark.promise("episodic.story-files")

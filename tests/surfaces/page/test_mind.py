@@ -117,11 +117,13 @@ def test_without_a_model_the_page_says_so_and_the_message_waits(mute: Site, tmp_
         assert "No language model is configured" in visitor.see("mind")
         page = visitor.send(visitor.see("mind"), "/mind/send", text="Anybody there?")
         assert "waiting for an answer" in page
-    assert states(mute) == [("in", "waiting")]
+        # Whoever wrote is told once, on the page where they wrote.
+        wait_until(lambda: states(mute) == [("in", "waiting"), ("out", "sent")], "a word about it")
+        assert "I cannot answer at the moment: no language model is configured" in visitor.see("mind")
     # Another process that has a model answers it; this one only notices.
     with lend_site(store_url, settings=talking(tmp_path)) as able, (visitor := Visitor(able)).http:
-        assert "No language model" not in visitor.see("mind")
-        answered(able, 2)
+        assert "No language model is configured" not in visitor.see("mind")
+        answered(able, 3)
     with (visitor := Visitor(mute)).http:
         assert "waiting for an answer" not in visitor.see("mind")
 

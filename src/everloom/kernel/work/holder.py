@@ -88,7 +88,7 @@ def _linux_marks() -> list[str]:
             return []
         # New with every start of the kernel. Containers share it, and each has a numbering of its own; two that share
         # that, too, may still count time differently.
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_bytes().decode().strip()
         spaces = [str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in ("pid", "time")]
     except (OSError, ValueError):
         return []
