@@ -118,7 +118,7 @@ def test_without_a_model_the_page_says_so_and_the_message_waits(mute: Site, tmp_
         page = visitor.send(visitor.see("mind"), "/mind/send", text="Anybody there?")
         assert "waiting for an answer" in page
         # Whoever wrote is told once, on the page where they wrote.
-        wait_until(lambda: states(mute) == [("in", "waiting"), ("out", "sent")], "a word about it")
+        wait_until(lambda: states(mute) == [("in", "waiting"), ("out", "unsent")], "a word about it")
         assert "I cannot answer at the moment: no language model is configured" in visitor.see("mind")
     # Another process that has a model answers it; this one only notices.
     with lend_site(store_url, settings=talking(tmp_path)) as able, (visitor := Visitor(able)).http:

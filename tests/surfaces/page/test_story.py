@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.patience import wait_until
 from tests.surfaces.page.ground import ALL_HOSTILE, HOSTILE, Site, Visitor, assert_harmless
 
 
@@ -24,7 +25,8 @@ def test_a_month_a_year_and_a_range_are_told_on_the_page(site: Site, visitor: Vi
         for number, deed in enumerate(["paints", "sands", "mends", "bails", "rests"] * 2)
     ]
     memory.update_notes(scenes=told)
-    memory.trigger_patrol(wait=True)
+    # The tenth scene has started a patrol.
+    wait_until(lambda: memory.trigger_patrol(wait=True).status == "done", "the patrol")
     page = visitor.see("story?year=2026")
     assert_harmless(page)
     assert page.count("<svg") == page.count("<desc") == 1
