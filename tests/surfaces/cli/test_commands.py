@@ -108,6 +108,13 @@ def test_config_set_writes_lists_and_numbers(call: Call) -> None:
     assert rows["llm.dollars"] == 2.5
 
 
+def test_config_set_writes_directories(call: Call, tmp_path: Path) -> None:
+    vault = tmp_path / "My vault"
+    assert call("config", "set", "graph.directory", str(vault), "--json").result["value"] == str(vault)
+    rows = {row["name"]: row["value"] for row in call("config", "--json").result["settings"]}
+    assert rows["graph.directory"] == str(vault)
+
+
 def test_workspaces_are_made_changed_listed_and_removed(calling: Callable[[str], Call], store_url: str) -> None:
     call = calling(store_url)
     call("workspace", "create", "James", "--time-zone", "Europe/Paris")

@@ -79,4 +79,5 @@ def _understood(name: str, text: str) -> object:
         raise Rejected("secrets do not belong in a file", hint="set it in the environment instead")
     settings = validated({name: text}, {name: "the command line"})
     value: object = getattr(getattr(settings, section), key)
-    return value
+    # A file of settings and an answer in JSON know text, and no paths.
+    return str(value) if isinstance(value, Path) else value
