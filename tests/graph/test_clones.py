@@ -286,9 +286,49 @@ def test_memories_are_merged_field_by_field_and_real_conflicts_stay_conflicts() 
 
 
 @pytest.mark.promise("graph.4-clones")
+def test_notes_anywhere_that_two_clones_first_changed_are_merged_by_their_fields(
+    tmp_path: Path, origin: Path, clock: ManualClock
+) -> None:
+    with ExitStack() as stack:
+        names = ("ann", "ben")
+        urls = [f"sqlite:///{tmp_path}/{name}.db" for name in names]
+        ann = stack.enter_context(machine(origin, urls[0], clock, pages="My pages"))
+        write(ann.graph, "People/Ann Smith.md", "---\ntitle: Ann: boats\ntype: person\n---\nBuilds.\n\nSails.\n")
+        write(ann.graph, "Boat.md", "# Boat\n\nLarch.\n")
+        git(ann.directory, "add", "-A")
+        git(ann.directory, "commit", "-qm", "notes")
+        ann.push()
+        ben = stack.enter_context(machine(origin, urls[1], clock, pages="My pages"))
+        for each, name in zip((ann, ben), names, strict=True):
+            clock.advance(timedelta(minutes=20))
+            each.graph.follow()
+            for memory in each.graph.search().memories:
+                each.graph.append(memory.id, tags=(name,))
+                each.graph.update(memory.id, importance=0.9 if name == "ann" else 0.7)
+            each.graph.core()
+        ann.graph.append(
+            next(each.id for each in ann.graph.recent() if each.title == "Boat"), content="Of [[Ann Smith]]."
+        )
+        ann.push()
+        ben.pull()
+        assert ben.graph.stats().problems == ()
+        merged = {each.title: each for each in ben.graph.search().memories}
+        assert {title: (set(each.tags), each.importance) for title, each in merged.items()} == {
+            "Ann: boats": ({"ann", "ben"}, 0.7),
+            "Boat": ({"ann", "ben"}, 0.7),
+        }
+        assert text_of(ben.graph, "Boat.md").endswith("Larch.\nOf [[Ann Smith]].\n")
+
+
+@pytest.mark.promise("graph.4-clones")
 def test_pages_and_diaries_are_merged_to_the_same_from_both_sides() -> None:
-    old, new = (f"# Memory Core\n> Last updated: 2026-11-{day} | …\n- x\n".encode() for day in ("15", "16"))
-    assert join("CORE.md", b"", old, new) == join("CORE.md", old, new, old) == new
+    old, new = (
+        f"# Memory Core (auto-generated)\n> Last updated: 2026-11-{day} | …\n- x\n".encode() for day in ("15", "16")
+    )
+    assert join("CORE.md", b"", old, new) == join("My pages/CORE.md", old, new, old) == new
+    # A note that only has such a name is somebody's own.
+    assert join("Strength/CORE.md", b"", b"# Sit-ups\n", b"# Planks\n") is None
+    assert join("episodes/Idea.md", b"# A\n", b"# A\n\n## One\n", b"# A\n\n## Two\n") is None
     day = "# 2026-11-15\n\n## 09:00 - Begun\n"
     one, two = (f"{day}\n## {time}\n- **Type:** x\n".encode() for time in ("10:00 - One", "09:30 - Two"))
     whole = b"# 2026-11-15\n\n## 09:00 - Begun\n\n## 09:30 - Two\n- **Type:** x\n\n## 10:00 - One\n- **Type:** x\n"

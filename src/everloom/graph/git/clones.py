@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from everloom.graph.git.merging import CONFLICT
 from everloom.graph.git.repository import Git
-from everloom.graph.kinds import ACCESS, CORE, EPISODES, MEMORIES, REFLECTION, VAULT
+from everloom.graph.kinds import ACCESS, CORE, REFLECTION
 from everloom.graph.results import GraphOptions
 from everloom.secrets import logger_of
 
@@ -27,8 +27,9 @@ log = logger_of(__name__)
 
 _DRIVER = "everloom"
 _BEGIN, _END = "# What everloom needs here; the lines up to the end are rewritten.", "# The end of what everloom needs."
-# Stronger than the attributes that the repository itself contains.
-_MERGED = (f"/{ACCESS}", f"/{EPISODES}/*.md", f"/{MEMORIES}/**", f"/{VAULT}/**")
+# Stronger than the attributes that the repository itself contains. Any note may be a memory, wherever it lies; lines
+# of one that is none are merged as git would.
+_MERGED = (f"/{ACCESS}", "*.md")
 _LARGEST = 1_000_000
 # The clones that this process has seen to, with what was wanted: looking again would cost every commit two processes.
 _done: set[tuple[Path, bool, bool, str]] = set()
@@ -65,7 +66,7 @@ def _settle(git: Git, options: GraphOptions) -> None:
         if options.merge_driver and sys.executable:
             git.set_value(f"merge.{_DRIVER}.name", "everloom merges memories")
             git.set_value(f"merge.{_DRIVER}.driver", driver_command())
-            lines = [f"{pattern} merge={_DRIVER}" for pattern in (*_pages(options), *_MERGED)]
+            lines = [f"{pattern} merge={_DRIVER}" for pattern in _MERGED]
     finally:
         # No file is left to a driver that is not ours.
         _write_block(git.path_of("info/attributes"), lines)

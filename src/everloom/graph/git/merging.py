@@ -17,8 +17,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from everloom.errors import EverloomError
-from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile, load_fields, split_file
-from everloom.graph.files.parser import is_edge, is_indexed, parse_bytes
+from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile, split_file
+from everloom.graph.files.lenient import load_any, looks_like_fields
+from everloom.graph.files.parser import is_edge, is_generated, is_indexed, parse_bytes
 from everloom.graph.files.render import revise_file
 from everloom.graph.files.rewriting import ORDER
 from everloom.graph.git.repository import merge_lines
@@ -31,12 +32,14 @@ CONFLICT = 3
 _ENTRY = re.compile(r"^## ", re.MULTILINE)
 _COMMENT = re.compile(r"(?:^|\s)#.*", re.MULTILINE)
 _TIMED = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d")
+# Only the settings know the folder of the pages; elsewhere a note of somebody's may have such a name.
+_GENERATED = re.compile(rb"# [A-Za-z ]+ \(auto-generated\)")
 _DATED = re.compile(rb"^> Last updated: *([0-9-]+)", re.MULTILINE)
 # Of these the later change counts; the titles are only copied from the memories.
 _LATER = frozenset({"importance", "confidence", "strength", "from_title", "to_title"})
 _TIMES = ("created", "updated")
-_MEMORY = ("type", "title", "tags", "importance", "confidence", "origin", *LISTS, "relations", *_TIMES, "content")
-_EDGE = ("type", "from_id", "to_id", "strength", "from_title", "to_title", *_TIMES, "description")
+_MEMORY = ("id", "type", "title", "tags", "importance", "confidence", "origin", *LISTS, "relations", *_TIMES, "content")
+_EDGE = ("id", "type", "from_id", "to_id", "strength", "from_title", "to_title", *_TIMES, "description")
 _RELATION = frozenset({"target", "type", "direction", "strength", "context", "edge_id"})
 
 
@@ -77,11 +80,11 @@ def _is_readable(path: str, data: bytes) -> bool:
 
 def join(path: str, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     """Merge a page, a record of use or a page of the diary; None for any other file."""
-    if path.rpartition("/")[2] in (CORE, REFLECTION) and not is_indexed(path, path.rpartition("/")[0]):
+    if path.rpartition("/")[2] in (CORE, REFLECTION) and all(_GENERATED.match(page) for page in (ours, theirs)):
         return max(ours, theirs, key=lambda page: (_date_of(page), page))
     if path == ACCESS:
         return write_record(join_records([read_record(ours), read_record(theirs)]))
-    if path.startswith(f"{EPISODES}/"):
+    if path.startswith(f"{EPISODES}/") and is_generated(path):
         return _join_diary(base, ours, theirs)
     return None
 
@@ -111,21 +114,28 @@ def _join_diary(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 def join_fields(path: str, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     """Merge a memory or an edge field by field; None if that would lose something of either side."""
     try:
-        versions = [_Version(split_file(data), parse_bytes(path, data)) for data in (base, ours, theirs)]
+        versions = [
+            _Version(split_file(data, looks_like_fields=looks_like_fields), parse_bytes(path, data))
+            for data in (base, ours, theirs)
+        ]
         _refuse_unknown_changes(versions)
         merged = _merged(*(each.says for each in versions))
         data = revise_file(versions[1].file, versions[1].says, merged)
         # Read again before it counts: what is written must say what was meant.
-        return data if parse_bytes(path, data) == merged else None
+        again = parse_bytes(path, data)
+        return data if all(getattr(again, name) == getattr(merged, name) for name in _names(path)) else None
     except (UnreadableFile, _Unmergeable, EverloomError):
         return None
 
 
 def _refuse_unknown_changes(versions: Sequence[_Version]) -> None:
     """Refuse a merge in which theirs changed something that is not part of a memory: ours would silently win."""
+    # A file that is new on both sides, or whose fields one of them took away, is for a person to look at.
+    if not versions[0].file.data.strip() or not all(each.file.yaml.strip() for each in versions[1:]):
+        raise _Unmergeable
     if _COMMENT.findall(versions[0].file.yaml) != _COMMENT.findall(versions[2].file.yaml):
         raise _Unmergeable
-    base, _, theirs = (load_fields(each.file.yaml) for each in versions)
+    base, _, theirs = (load_any(each.file.yaml)[0] for each in versions)
     names = (base.keys() | theirs.keys()) - set(ORDER)
     if any(base.get(name) != theirs.get(name) for name in names):
         raise _Unmergeable
@@ -134,15 +144,22 @@ def _refuse_unknown_changes(versions: Sequence[_Version]) -> None:
         raise _Unmergeable
 
 
+def _names(path: str) -> tuple[str, ...]:
+    return _EDGE if is_edge(path) else _MEMORY
+
+
 def _merged(base: Any, ours: Any, theirs: Any) -> Memory | Edge:
-    if not base.id == ours.id == theirs.id:
+    # A note has no id until one of the clones first changes it.
+    known = {each.id for each in (base, ours, theirs)} - {""}
+    if len(known) > 1:
         raise _Unmergeable
     later = max(ours, theirs, key=lambda each: each.updated)
     changes: dict[str, Any] = {
         name: _field(name, (getattr(base, name), getattr(ours, name), getattr(theirs, name)), getattr(later, name))
-        for name in (_EDGE if is_edge(ours.path) else _MEMORY)
+        for name in _names(ours.path)
+        if name != "id"
     }
-    whole: Memory | Edge = replace(ours, **changes)
+    whole: Memory | Edge = replace(ours, id=next(iter(known), ""), **changes)
     return whole
 
 
