@@ -6,7 +6,7 @@ Light: a faculty's class is loaded when its verbs are first needed, and that loa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -102,3 +102,16 @@ FACULTIES = {
         ),
     )
 }
+
+
+def _watched(workspace: Any, chosen: Mapping[str, Any]) -> object:
+    """Open a graph, and watch its files from now on, unless nothing may be written."""
+    graph = workspace.graphs.open(chosen.get("graph"))
+    return graph if workspace.op.is_read_only else workspace.loom.watched(graph)
+
+
+def served(faculty: Faculty) -> Faculty:
+    """Return a faculty as a server opens it."""
+    # A command opens a graph for a moment and follows its files once; a server lives long enough for people to change
+    # them.
+    return replace(faculty, open=_watched) if faculty.name == "graph" else faculty

@@ -25,7 +25,7 @@ from everloom.surfaces.web.entrance import Entrance
 from everloom.surfaces.web.identity import Process
 from everloom.surfaces.web.lazy import LazyLoom
 from everloom.wiring.faculties import FACULTIES, Faculty
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from tests.surfaces.mcp.ground import SETTINGS, call, over_http, server_process
 
 pytestmark = pytest.mark.xdist_group("a server process")
@@ -290,3 +290,15 @@ def test_the_reference_is_a_page_that_runs_nothing(url: str) -> None:
     assert '<h3 id="Remembered">' in page.text
     assert httpx2.get(f"{url}/api/v1", timeout=PATIENCE).json()["openapi"] == "/api/v1/openapi.json"
     assert httpx2.get(f"{url}/api/v1/openapi.json", timeout=PATIENCE).json()["openapi"] == "3.1.0"
+
+
+def test_the_api_follows_files_that_people_change_while_it_serves(api: httpx2.Client) -> None:
+    api.post("/graph/episode", json={"title": "Began"}).raise_for_status()
+    directory = Path(api.get("/graph/report").json()["directory"])
+    for name in ("First", "Second"):
+        (directory / f"{name}.md").write_text(f"# {name}\n\nWritten by hand.\n")
+        wait_until(
+            lambda name=name: name in [each["title"] for each in api.get("/graph/search").json().get("memories", ())],
+            f"the memory {name}",
+            step=0.1,
+        )

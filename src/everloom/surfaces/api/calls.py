@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from everloom.errors import Rejected
 from everloom.kernel.verbs import Parameter, Verb
 from everloom.wiring.arguments import Arguments
-from everloom.wiring.faculties import FACULTIES, Faculty
+from everloom.wiring.faculties import FACULTIES, Faculty, served
 from everloom.wiring.wire.protocol import IN_HEADERS, KEY_HEADER, VERSION_HEADER, path_of
 
 if TYPE_CHECKING:
@@ -122,4 +122,4 @@ def _version_in(tag: str, parameter: Parameter) -> int | str:
 @cache
 def api_calls() -> tuple[ApiCall, ...]:
     """List every verb of every faculty."""
-    return tuple(ApiCall(faculty, verb) for faculty in FACULTIES.values() for verb in faculty.verbs)
+    return tuple(ApiCall(served(faculty), verb) for faculty in FACULTIES.values() for verb in faculty.verbs)

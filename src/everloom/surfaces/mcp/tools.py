@@ -7,7 +7,7 @@ does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from everloom.errors import Rejected
 from everloom.kernel.verbs import Effect, Parameter, Says, Verb
 from everloom.surfaces.mcp.toolsets import DEFAULT, chosen_verbs
 from everloom.wiring.arguments import Arguments
-from everloom.wiring.faculties import FACULTIES, Faculty
+from everloom.wiring.faculties import Faculty, served
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
@@ -91,21 +91,9 @@ class VerbTool:
         return getattr(self.faculty.reach(workspace, chosen), self.verb.name)(**read)
 
 
-def _watched(workspace: Workspace, chosen: Mapping[str, Any]) -> object:
-    """Open a graph, and watch its files from now on, unless nothing may be written."""
-    graph = workspace.graphs.open(chosen.get("graph"))
-    return graph if workspace.op.is_read_only else workspace.loom.watched(graph)
-
-
-# A command opens a graph for a moment and follows its files once; a server lives long enough for people to change them.
-_OFFERED = {"graph": replace(FACULTIES["graph"], open=_watched)}
-
-
 def tools_of(tools: str = DEFAULT) -> list[VerbTool]:
     """List the tools of toolsets and single tools, given with commas between them, in the order clients see them."""
-    return [
-        VerbTool(each.name, _OFFERED.get(each.faculty.name, each.faculty), each.verb) for each in chosen_verbs(tools)
-    ]
+    return [VerbTool(each.name, served(each.faculty), each.verb) for each in chosen_verbs(tools)]
 
 
 def _annotations(effect: Effect) -> ToolAnnotations:
