@@ -158,7 +158,9 @@ def _changes(graph: OpenGraph, source: Disk) -> _Copied:
 
 def _seconds(source: Disk, files: Sequence[ParsedFile]) -> dict[str, tuple[FileProblem, bool]]:
     """Find the files whose id belongs to another file of the directory, and say whether they may be copied as well."""
-    contents = {each.path: each.content.id for each in files if isinstance(each.content, Memory | Edge)}
+    # A note without an id gets one of its own once it is here.
+    named = (each for each in files if isinstance(each.content, Memory | Edge) and each.content.id)
+    contents = {each.path: each.content.id for each in named if isinstance(each.content, Memory | Edge)}
     owners: dict[str, str] = {}
     for path, identity in contents.items():
         other = owners.setdefault(identity, path)
