@@ -262,3 +262,28 @@ def test_pages_go_to_the_folder_that_is_set_and_ignored_folders_are_not_read(tmp
     for wrong in ("/tmp", "../up", ".hidden", "a/../b", "C:x"):
         with pytest.raises(ValueError, match="inside"):
             Settings.model_validate({"graph": {"pages": wrong}})
+
+
+@pytest.mark.promise("graph.vault")
+def test_a_folder_that_is_ignored_later_or_becomes_a_graph_of_its_own_is_left(tmp_path: Path, directory: Path) -> None:
+    url, notes = f"sqlite:///{tmp_path}/loom.db", {"Home.md", "Diary/One.md", "Work/CORE.md", "Other/Two.md"}
+    for name in notes:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(f"# {name}\n\nText of {name}.\n")
+    with open_with(url, directory) as loom:
+        graph = loom.workspace().graph
+        assert paths_of(graph).keys() == notes
+        kept, one = keep(graph, "Larch it is", "decision"), at(graph, "Diary/One.md")
+        graph.get(one)
+    (directory / "Other/.everloom").mkdir()
+    # The graph's own folders are always read.
+    with open_with(url, directory, ignore=["diary", "graph"], pages="Work") as loom:
+        graph = loom.workspace().graph
+        assert paths_of(graph).keys() == {"Home.md", kept.path}
+        assert graph.follow(["Other/Two.md", "Other", "Diary/One.md"]).read == 0
+        again = graph.follow()
+        assert (again.changed, again.removed) == (0, 0)
+    with open_with(url, directory) as loom:
+        graph = loom.workspace().graph
+        assert paths_of(graph).keys() == notes - {"Other/Two.md"} | {kept.path}
+        assert (at(graph, "Diary/One.md"), graph.get(one).access_count) == (one, 2)

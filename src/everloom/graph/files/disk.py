@@ -100,11 +100,13 @@ class Disk:
             raise StoreError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
 
     def is_walked(self, path: str, ignored: Collection[str] = ()) -> bool:
-        """Check whether `walk` comes to a file or a folder of this name: none of it hidden, unread or below a link."""
+        """Check whether `walk` comes to this name: none of it hidden, unread, below a link or in another graph."""
         parts = path.split("/")
         folder, unread = self.root / PurePosixPath(path).parent, _unread_folders(ignored)
-        above = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+        above = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
         if any(part.startswith(".") for part in parts) or any(_is_unread(each, unread) for each in above):
+            return False
+        if any((self.root / each / CORNER).exists() for each in above):
             return False
         return Path(os.path.realpath(folder)) == folder
 
@@ -310,7 +312,7 @@ def _unread_folders(ignored: Collection[str]) -> AbstractSet[str]:
 def _is_unread(folder: str, unread: AbstractSet[str]) -> bool:
     """Check whether a folder is one that nobody keeps notes in."""
     folded = folder.casefold()
-    if folded.startswith((f"{MEMORIES}/", f"{VAULT}/")):
+    if f"{folded}/".startswith((f"{MEMORIES}/", f"{VAULT}/")):
         return False
     return folded in unread or folded.rpartition("/")[2] in unread
 

@@ -46,7 +46,7 @@ def read_file(disk: Disk, path: str) -> ParsedFile:
     except EverloomError as error:
         return ParsedFile(path, FileEntry(path, 0, 0), "", FileProblem(path, None, error.message))
     if found is None:
-        return ParsedFile(path, FileEntry(path, 0, 0), "", None)
+        return no_file(path)
     entry, data = found
     content: Memory | Edge | FileProblem
     if CONFLICT in PurePosixPath(path).name:
@@ -57,6 +57,11 @@ def read_file(disk: Disk, path: str) -> ParsedFile:
         except UnreadableFile as error:
             content = FileProblem(path, error.line, error.reason)
     return ParsedFile(path, entry, digest(data) or "", content)
+
+
+def no_file(path: str) -> ParsedFile:
+    """Describe a file that does not exist, or that does not count."""
+    return ParsedFile(path, FileEntry(path, 0, 0), "", None)
 
 
 def open_file(disk: Disk, path: str) -> tuple[bytes, MarkdownFile, Memory | Edge]:

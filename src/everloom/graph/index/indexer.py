@@ -7,14 +7,14 @@ memory leaves the index, but its row stays, so that its accesses are not lost if
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from everloom.clock import to_micros
 from everloom.graph.files.beside import credit_of
 from everloom.graph.files.disk import Disk, machine_micros
-from everloom.graph.files.parser import ParsedFile, in_vault, is_edge, read_file
+from everloom.graph.files.parser import ParsedFile, in_vault, is_edge, no_file, read_file
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import (
     NO_STATES,
@@ -103,14 +103,22 @@ class _Known:
 
 
 def prepare_changes(
-    graph: OpenGraph, paths: Sequence[str], session_id: int | None = None, states: States = NO_STATES
+    graph: OpenGraph,
+    paths: Sequence[str],
+    session_id: int | None = None,
+    states: States = NO_STATES,
+    unread: Collection[str] = (),
 ) -> IndexChanges:
     """Read files, decide what changes in the index, and prepare the documents. Call it outside a transaction.
 
     `states` are accesses that the same transaction will restore; they also affect which memories become active again.
+    `unread` are files that count as gone, whatever is on the disk.
     """
     index, now = graph.op.index, graph.op.now
-    files = [_screened(graph, read_file(graph.disk, path)) for path in dict.fromkeys(paths)]
+    files = [
+        no_file(path) if path in unread else _screened(graph, read_file(graph.disk, path))
+        for path in dict.fromkeys(paths)
+    ]
     with graph.op.read() as unit:
         files = _without_forgotten(unit, identified(unit, graph.id, files, graph.disk))
         known_rows = _known_of(unit, graph.id, files)
@@ -157,9 +165,11 @@ def write_changes(graph: OpenGraph, transaction: Transaction, changes: IndexChan
     return touched
 
 
-def follow_files(graph: OpenGraph, paths: Sequence[str], session_id: int | None = None) -> Followed:
-    """Update the index from these files in one transaction."""
-    changes = prepare_changes(graph, paths, session_id)
+def follow_files(
+    graph: OpenGraph, paths: Sequence[str], session_id: int | None = None, unread: Collection[str] = ()
+) -> Followed:
+    """Update the index from these files in one transaction; `unread` are those that count as gone."""
+    changes = prepare_changes(graph, paths, session_id, unread=unread)
     with graph.op.write("graph.follow") as transaction:
         touched = write_changes(graph, transaction, changes)
         update_archive(transaction.unit, graph.op.index, touched, transaction.at)

@@ -147,9 +147,16 @@ def _follow(graph: OpenGraph, differences: _Differences, *, anew: bool = False) 
     # Afterwards, so that a file that was moved is known by its new path when its old one is found to be gone.
     for paths in _batches(gone):
         with sole_writer(graph):
-            whole = _joined(whole, follow_files(graph, paths))
+            whole = _joined(
+                whole, follow_files(graph, paths, unread=[each for each in paths if _is_left_out(graph, each)])
+            )
         report("indexing", done := done + len(paths), total)
     return whole
+
+
+def _is_left_out(graph: OpenGraph, path: str) -> bool:
+    """Check whether a file that was a memory may still be there and yet be none, because the settings say so now."""
+    return is_generated(path, graph.options.pages) or not graph.disk.is_walked(path, graph.options.ignore)
 
 
 def _batches(whole: Sequence[T]) -> Iterator[Sequence[T]]:
