@@ -298,6 +298,14 @@ def test_a_folder_that_is_a_graph_of_its_own_is_left_to_it(quick_loom: Loom, qui
     write(quick, "Outer.md", "Of the outer one.\n")
     assert quick.follow().problems == ()
     assert [each.path for each in quick.recent()] == ["Outer.md"]
+    # A folder with notes of the graph is part of it.
+    write(quick, "My boat/Plans/Hull.md", "Larch.\n")
+    quick.follow()
+    for part in ("My boat", "My boat/Plans"):
+        with pytest.raises(Conflict, match="is a folder of the graph") as refusal:
+            quick_loom.workspace().graphs.at(quick.directory / part)
+        assert str(quick.directory) in str(refusal.value.hint)
+    assert "My boat/Plans/Hull.md" in [each.path for each in quick.recent()]
 
 
 def test_a_field_that_is_no_list_of_relations_is_not_overwritten(quick: Graph) -> None:

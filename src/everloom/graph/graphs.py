@@ -182,12 +182,16 @@ class Graphs:
         """Refuse a folder of another graph, which somebody named instead of the graph's directory."""
         root = _disk_at(directory).root
         with self._op.read() as unit:
-            rows = unit.all("graph.graph_all")
-        for row in rows:
-            outer = Path(row["directory"])
-            if root != outer and root.is_relative_to(outer) and root.relative_to(outer).parts[0] in _PARTS:
-                hint = f"name the directory of the graph: {outer}"
-                raise Conflict(f"{root} is a folder of the graph {row['name']!r}", hint=hint)
+            for row in unit.all("graph.graph_all"):
+                outer = Path(row["directory"])
+                if root == outer or not root.is_relative_to(outer):
+                    continue
+                inner = root.relative_to(outer)
+                # Any folder may hold notes of the graph; one that holds none can be a graph of its own.
+                below = {"low": f"{inner.as_posix()}/", "high": f"{inner.as_posix()}0"}
+                if inner.parts[0] in _PARTS or unit.all("graph.file_below", graph=row["id"], **below):
+                    hint = f"name the directory of the graph: {outer}"
+                    raise Conflict(f"{root} is a folder of the graph {row['name']!r}", hint=hint)
 
     def _usual_place(self, graph: int, name: str) -> Path:
         """Return the directory of a graph that nobody chose one for: named by its id, and for people by its name."""
