@@ -73,8 +73,10 @@ def _from_the_middle(vectors: Floats, texts: Sequence[str]) -> Floats:
 
 def _word_rows(texts: Sequence[str], labels: Sequence[Sequence[str]]) -> Floats:
     """Write the words of scenes as rows of length one, in which rare words count more."""
+    # Scenes share names and themes: each is read once.
+    known = {label: indexed(label) for label in {label for own in labels for label in own}}
     told = [
-        dict.fromkeys([*indexed(text), *(word for label in own for word in indexed(label))])
+        dict.fromkeys([*indexed(text), *(word for label in own for word in known[label])])
         for text, own in zip(texts, labels, strict=True)
     ]
     found = Counter(word for words in told for word in words)
