@@ -194,6 +194,37 @@ def test_a_scene_that_changed_while_the_model_thought_is_left_alone(
     assert any("changed in the meantime" in remark for remark in step(being, "consolidate").remarks)
 
 
+def test_parts_of_one_split_are_not_merged_again_by_way_of_a_third(being: Episodic, script: Path) -> None:
+    whole, third = remember(being, "James tuned the organ and baked a cake", "James was busy")
+    first, second = (each.id for each in being.split_node(whole, ["James tuned the organ", "James baked"]).nodes[1:])
+    crumbs = [each.id for each in being.split_node(second, ["James kneaded", "James used the oven"]).nodes[1:]]
+    # Both into a third one, at once and then one after the other; the second one is a part of a part.
+    for patrols, absorbed in enumerate([(first, crumbs[0]), (crumbs[1],)]):
+        tell(being, f"Something new happened {patrols}")
+        says(script, consolidate={"merges": [merge(third, *absorbed)], "make_dead": []})
+        patrol(being)
+        assert [being.show(item).death for item in (first, *crumbs)] == ["absorbed", None, None]
+        assert any("somebody has split them" in remark for remark in step(being, "consolidate").remarks)
+
+
+def test_a_place_that_is_chosen_while_the_model_thinks_holds_for_what_it_is_merged_into(
+    being: Episodic, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = remember(being, "A lamp was lit", "A candle was lit")
+    tell(being, "Something new happened")
+    says(script, consolidate={"merges": [merge(first, second)], "make_dead": []})
+    original = task.STEPS["consolidate"]
+
+    def meanwhile(run: Any) -> Any:
+        change = original(run)
+        being.move_node(second, cluster_id=being.show(second).cluster_id)
+        return change
+
+    monkeypatch.setitem(task.STEPS, "consolidate", meanwhile)
+    patrol(being)
+    assert (being.show(second).absorbed_into, being.show(first).placed) == (first, True)
+
+
 @pytest.mark.promise("episodic.3", "episodic.7")
 def test_a_dying_scene_that_the_model_forgets_fades_all_the_same(being: Episodic) -> None:
     item, _ = remember(being, scene("A lamp was lit", importance=0.05), "A candle was lit")

@@ -11,6 +11,7 @@ import pytest
 from everloom.clock import ManualClock
 from everloom.episodic import Episodic
 from everloom.episodic.calibration import thresholds_of
+from everloom.episodic.patrol import task
 from everloom.episodic.scenes.scene import lifespan
 from everloom.errors import Conflict
 from everloom.kernel.lifecycle import DYING, strength_after_patrols
@@ -174,7 +175,6 @@ def test_without_a_model_a_dying_scene_fades_after_three_more_patrols(being: Epi
 
 @pytest.mark.promise("episodic.4")
 def test_two_patrols_cannot_overlap(store_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    from everloom.episodic.patrol import task
 
     inside, leave = threading.Event(), threading.Event()
 
@@ -205,7 +205,6 @@ def test_two_patrols_cannot_overlap(store_url: str, clock: ManualClock, monkeypa
 
 @pytest.mark.promise("episodic.4")
 def test_scenes_written_during_a_patrol_wait_for_the_next(being: Episodic, monkeypatch: pytest.MonkeyPatch) -> None:
-    from everloom.episodic.patrol import task
 
     def writing(name: str) -> None:
         original = task.STEPS[name]
@@ -306,8 +305,17 @@ def test_a_scene_that_could_not_be_embedded_is_embedded_by_the_next_patrol(
     assert being.show(item).status == "active"
     monkeypatch.undo()
     assert item in being.recall("The billing service was released by the team again").node_ids, "by its words"
+    original = task.STEPS["take_in"]
+
+    def meanwhile(run: Any) -> Any:
+        change = original(run)
+        being.move_node(item, name="Releases")
+        return change
+
+    monkeypatch.setitem(task.STEPS, "take_in", meanwhile)
     patrol(being)
     assert step(being, "take_in").counts["embedded_late"] == 1
+    assert being.show(item).placed
     with loom.store.read(loom.workspace("james").info.id) as unit:
         assert item in loom.embedding.held(unit, [item])
     assert item in being.recall("The billing service was released by the team again").node_ids

@@ -6,7 +6,7 @@ when the step is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -21,7 +21,7 @@ from everloom.errors import MalformedReply, ProviderError
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Prepared
 from everloom.models.ask import Question
-from everloom.store import Row
+from everloom.store import Row, Unit
 
 # As many as a model still reads with care. The contract shows whole clusters, and they are split long before this size.
 _MOST_SHOWN = 60
@@ -65,6 +65,8 @@ class _Plan:
     dead: list[Node] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     shown: list[int] = field(default_factory=list)
+    # Of which scenes, that somebody has split, each one is a part or holds one.
+    wholes: Mapping[int, Collection[int]] = field(default_factory=dict)
 
     def add(self, nodes: Mapping[int, Node], answer: ConsolidationAnswer) -> None:
         """Add what can be accepted of a model's answer on one cluster. Touches nothing else."""
@@ -92,7 +94,7 @@ class _Plan:
         absorbed = []
         for item in dict.fromkeys(proposed.absorbed_ids):
             reason = "it is the survivor itself" if item == survivor else _why_not(item, nodes, spent)
-            reason = reason or _why_apart(nodes[survivor], nodes[item])
+            reason = reason or self._why_apart([nodes[survivor], *absorbed], item)
             if reason:
                 self.remarks.append(f"ignored {item} in a merge into {survivor}: {reason}")
             else:
@@ -103,6 +105,12 @@ class _Plan:
         feeling = clean_text(proposed.merged_feeling, LONGEST["feeling"])
         content = merge_contents(nodes[survivor].content, [node.content for node in absorbed], action, feeling)
         return _Merge(nodes[survivor], tuple(absorbed), content)
+
+    def _why_apart(self, united: Iterable[Node], other: int) -> str | None:
+        """Find the reason why a scene stays apart from others; None when there is none."""
+        apart = set(self.wholes.get(other, ()))
+        is_divided = any(not apart.isdisjoint(self.wholes.get(node.id, ())) for node in united)
+        return "somebody has split them" if is_divided else None
 
 
 def _why_not(item: int, nodes: Mapping[int, Node], spent: set[int]) -> str | None:
@@ -115,12 +123,6 @@ def _why_not(item: int, nodes: Mapping[int, Node], spent: set[int]) -> str | Non
     if node.status == "dead":
         return "it is dead"
     return "it is in another merge" if item in spent else None
-
-
-def _why_apart(survivor: Node, other: Node) -> str | None:
-    """Find the reason why two scenes stay apart; None when there is none."""
-    is_divided = survivor.split_from is not None and survivor.split_from == other.split_from
-    return "somebody has split them" if is_divided else None
 
 
 def consolidate(run: PatrolRun) -> Change:
@@ -150,6 +152,7 @@ def _ask(run: PatrolRun) -> _Plan:
         for row in unit.all("episodic.living_in", ids=restless):
             living[row["cluster_id"]].append(row)
         groups = {cluster: nodes_of(unit, _worth_showing(rows)) for cluster, rows in living.items()}
+        plan.wholes = _wholes_of(unit, [item for nodes in groups.values() for item in nodes])
     for cluster, nodes in groups.items():
         # A single scene has nothing to be merged with: it counts as shown, or it would stay fresh for ever.
         if len(nodes) < 2:
@@ -165,6 +168,24 @@ def _ask(run: PatrolRun) -> _Plan:
             plan.remarks.append(f"the model could not be asked further: {error.message}")
             break
     return plan
+
+
+def _wholes_of(unit: Unit, ids: Sequence[int]) -> dict[int, set[int]]:
+    """Find of which split scenes others are parts, also parts of parts, or hold one that was merged into them."""
+    # By what is looked at: the scenes that it is held by, or a whole of theirs.
+    holders = {item: {item} for item in ids}
+    found: dict[int, set[int]] = {}
+    looking = list(ids)
+    while looking:
+        more: dict[int, set[int]] = {}
+        for row in unit.all("episodic.absorbed_by", ids=looking):
+            more.setdefault(row["id"], set()).update(holders[row["absorbed_into"]])
+        for row in unit.all("episodic.whole_of", ids=looking):
+            more.setdefault(row["split_from"], set()).update(holders[row["id"]])
+            for item in holders[row["id"]]:
+                found.setdefault(item, set()).add(row["split_from"])
+        holders, looking = more, list(more)
+    return found
 
 
 def _worth_showing(living: Iterable[Row]) -> list[int]:
@@ -236,8 +257,9 @@ def _unite(tx: Transaction, merge: _Merge, now: Mapping[int, Node], ready: Prepa
     if ready.made is not None:
         tx.op.embedding.make_whole(unit, [survivor], ready.made, tx.at)
     importance = strengthen(merge.survivor.importance)
-    placed = int(any(node.placed for node in merge.nodes))
+    before = {node.id: now[node.id] for node in merge.nodes}
+    # As it is now: somebody may have confirmed a place, in the same cluster, while the model was thinking.
+    placed = int(any(node.placed for node in before.values()))
     unit.run("episodic.survive", id=survivor, importance=importance, lifespan=lifespan(importance), placed=placed)
     absorb(tx, survivor, (node.id for node in merge.absorbed))
-    before = {node.id: now[node.id] for node in merge.nodes}
     record(tx, "merge", before, before, author=PATROL)

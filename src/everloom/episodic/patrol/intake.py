@@ -202,7 +202,8 @@ def _write_late(tx: Transaction, intake: _Intake, roots: Roots) -> set[int]:
     chosen = Made(made.model, {"general": made.rows["general"][np.array(same, int)]})
     tx.op.embedding.make_whole(tx.unit, [row["id"] for row in rows], chosen, tx.at)
     touched: set[int] = set()
-    for row in rows:
+    # Where they are now: somebody may have moved one while it was embedded.
+    for row in tx.unit.all("episodic.status_of", ids=[row["id"] for row in rows]):
         home = intake.homes.get(row["id"])
         if home is not None and row["cluster_id"] in (roots.business, roots.private):
             tx.unit.run("episodic.move", ids=[row["id"]], cluster=home)
