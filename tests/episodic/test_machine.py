@@ -1,11 +1,12 @@
-"""A Being against a simple model of it: random scenes, recalls, pins, patrols, kills and restarts."""
+"""A Being against a simple model of it: random scenes, changes by hand, recalls, pins, patrols, kills and restarts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +23,7 @@ from hypothesis.stateful import (
 from everloom.clock import ManualClock
 from everloom.episodic import Episodic
 from everloom.episodic.scenes.scene import GRACE, lifespan
+from everloom.errors import Conflict
 from everloom.kernel.work.lease import LEASE
 from everloom.loom import Loom
 from tests.episodic.ground import NOW, Killed, assert_clusters_agree, killed_after, life_of, open_being, scene
@@ -45,6 +47,14 @@ class Life:
     recalls: int = 0
     dying_since: int | None = None
     pinned: bool = False
+    # The cluster that somebody put it into, and how many of the changes since it is there still hold.
+    home: int | None = None
+    changes: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it can be changed: it does not live on in others, nor was its making undone."""
+        return self.death in (None, "faded")
 
     @property
     def is_spent(self) -> bool:
@@ -54,6 +64,14 @@ class Life:
         self.recalls += 2 if self.status == "dead" else 1
         if self.status == "dying":
             self.status, self.dying_since = "active", None
+
+    def weigh(self, importance: float) -> None:
+        self.importance = importance
+        if self.status == "dying" and not self.is_spent:
+            self.status, self.dying_since = "active", None
+
+    def end(self, death: str | None) -> None:
+        self.status, self.death, self.dying_since = ("active" if death is None else "dead"), death, None
 
     def patrol(self, number: int) -> None:
         if self.status == "active" and not self.pinned:
@@ -71,6 +89,15 @@ class Life:
             self.status, self.death, self.recalls = "active", None, self.recalls + 2
 
 
+@dataclass(frozen=True)
+class Split:
+    """A split that holds: the change, the parts, and what the whole was."""
+
+    change: int
+    parts: tuple[int, ...]
+    was: Life
+
+
 class Being(RuleBasedStateMachine):
     """The real Being and the model of it, side by side."""
 
@@ -83,6 +110,7 @@ class Being(RuleBasedStateMachine):
         self.clock = ManualClock(NOW)
         self.lives: dict[int, Life] = {}
         self.waiting: dict[int, float] = {}
+        self.splits: dict[int, Split] = {}
         self.number = 0
         self.count = 0
         self.start()
@@ -155,11 +183,73 @@ class Being(RuleBasedStateMachine):
             self.lives[notes[note]] = Life(self.waiting.pop(note))
         for life in self.lives.values():
             life.patrol(self.number)
+        for cluster in self.being.recall_memory().clusters:
+            assert cluster.is_root or cluster.nodes
+
+    def choose(self, data: st.DataObject) -> int:
+        """Choose a scene that can be changed: there always is one, for a split leaves parts."""
+        return data.draw(st.sampled_from(sorted(item for item, life in self.lives.items() if life.is_whole)))
+
+    def mark(self) -> str:
+        self.count += 1
+        return f"mark{self.count:04}x"
+
+    @precondition(lambda self: self.lives)
+    @rule(data=st.data(), importance=st.sampled_from(IMPORTANCES))
+    def correct(self, data: st.DataObject, importance: float) -> None:
+        item = self.choose(data)
+        self.being.correct_node(item, action=f"Corrected: {self.mark()}", importance=importance)
+        self.lives[item].weigh(importance)
+        self.lives[item].changes += 1
+
+    @precondition(lambda self: self.lives)
+    @rule(data=st.data(), importance=st.sampled_from(IMPORTANCES))
+    def split(self, data: st.DataObject, importance: float) -> None:
+        item = self.choose(data)
+        whole = self.lives[item]
+        told: list[Mapping[str, Any] | str] = [
+            {"action": f"One part: {self.mark()}", "importance": importance},
+            f"Another part: {self.mark()}",
+        ]
+        done = self.being.split_node(item, told)
+        parts = tuple(each.id for each in done.nodes if each.id != item)
+        assert done.change_id is not None
+        self.splits[item] = Split(done.change_id, parts, replace(whole))
+        for part in parts:
+            self.lives[part] = replace(whole, changes=0)
+        self.lives[parts[0]].weigh(importance)
+        whole.end("split")
+        whole.pinned, whole.changes = False, whole.changes + 1
+
+    @precondition(lambda self: self.splits)
+    @rule(data=st.data())
+    def unsplit(self, data: st.DataObject) -> None:
+        item = data.draw(st.sampled_from(sorted(self.splits)))
+        split, whole = self.splits[item], self.lives[item]
+        if any(self.lives[part].changes for part in split.parts):
+            with pytest.raises(Conflict):
+                self.being.undo_change(item, split.change)
+            return
+        self.being.undo_change(item, split.change)
+        whole.end(split.was.death)
+        whole.pinned, whole.changes = split.was.pinned, whole.changes - 1
+        for part in split.parts:
+            self.lives[part].end("undone")
+            self.lives[part].pinned = False
+        del self.splits[item]
+
+    @precondition(lambda self: self.lives)
+    @rule(data=st.data(), name=st.sampled_from([None, "Repairs", "Kept"]))
+    def move(self, data: st.DataObject, name: str | None) -> None:
+        item = self.choose(data)
+        done = self.being.move_node(item, name=name)
+        self.lives[item].home = None if name is None else self.being.show(item).cluster_id
+        self.lives[item].changes += done.change_id is not None
 
     @precondition(lambda self: self.lives)
     @rule(data=st.data())
     def search(self, data: st.DataObject) -> None:
-        item = data.draw(st.sampled_from(sorted(self.lives)))
+        item = self.choose(data)
         word = self.being.show(item).scene.action.split()[-1]
         hits = self.being.search_memory(word, mode="and").hits
         assert [hit.node.id for hit in hits] == [item]
@@ -183,7 +273,7 @@ class Being(RuleBasedStateMachine):
     @precondition(lambda self: self.lives)
     @rule(data=st.data(), pinned=st.booleans())
     def pin(self, data: st.DataObject, pinned: bool) -> None:
-        item = data.draw(st.sampled_from(sorted(self.lives)))
+        item = self.choose(data)
         life = self.lives[item]
         (self.being.pin_node if pinned else self.being.unpin_node)(item)
         life.pinned = pinned
@@ -209,9 +299,11 @@ class Being(RuleBasedStateMachine):
             for item, life in self.lives.items()
         }
         assert self.being.census()["pending"] == len(self.waiting)
+        # Where somebody has put a scene, it stays.
+        assert {
+            item: row["cluster_id"] for item, row in rows.items() if row["placed"] and self.lives[item].is_whole
+        } == {item: life.home for item, life in self.lives.items() if life.home is not None and life.is_whole}
         assert_clusters_agree(self.loom, "james", self.url)
-        for cluster in self.being.recall_memory().clusters:
-            assert cluster.is_root or cluster.nodes
 
 
 def run(lend: Lend, examples: int, steps: int) -> None:
@@ -224,7 +316,7 @@ def run(lend: Lend, examples: int, steps: int) -> None:
 
 @pytest.mark.promise("episodic.machine")
 def test_a_being_is_what_the_model_says_it_is(lend_store_url: Lend) -> None:
-    run(lend_store_url, examples=4, steps=18)
+    run(lend_store_url, examples=5, steps=22)
 
 
 @pytest.mark.long

@@ -91,7 +91,7 @@ class _Plan:
         if reason := _why_not(survivor, nodes, spent):
             self.remarks.append(f"ignored a merge into {survivor}: {reason}")
             return None
-        absorbed = []
+        absorbed: list[Node] = []
         for item in dict.fromkeys(proposed.absorbed_ids):
             reason = "it is the survivor itself" if item == survivor else _why_not(item, nodes, spent)
             reason = reason or self._why_apart([nodes[survivor], *absorbed], item)
