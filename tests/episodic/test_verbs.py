@@ -210,7 +210,7 @@ def test_scenes_that_wait_can_be_replaced_and_taken_ones_cannot(being: Episodic)
     patrol(being)
     assert being.census()["active"] == 2
     assert being.update_notes(action="update", scene_ids=[second]).deleted_ids == ()
-    with pytest.raises(Conflict, match="has become scene"):
+    with pytest.raises(Conflict, match=r"has become scene.*correct_node"):
         being.update_memory("notes", "update", "{}", key=str(second))
 
 

@@ -313,7 +313,7 @@ def find_note(unit: Unit, key: object) -> BeingNote:
     if row is None:
         raise NotFound(f"no note has the id {key!r}", hint="update_memory with target notes and action get lists them")
     if row["patrol_id"] is not None:
-        raise Conflict(f"note {key} has become scene {row['scene_id']}", hint="change scenes with merge_nodes")
+        raise Conflict(f"note {key} has become scene {row['scene_id']}", hint="change the scene with correct_node")
     return _note_from(row)
 
 
