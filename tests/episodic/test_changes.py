@@ -317,6 +317,18 @@ def test_an_undo_never_overwrites_what_came_later(being: Episodic) -> None:
 
 
 @pytest.mark.promise("episodic.undo")
+def test_scenes_come_back_where_somebody_had_put_them(being: Episodic) -> None:
+    first, second = remember(being, "Ada swam in the lake", "Bo ran up the hill")
+    homes = [being.move_node(item, name=name).nodes[0].cluster_id for item, name in ((first, "Lake"), (second, "Hill"))]
+    merged = being.merge_nodes([first, second], "Ada swam, and Bo ran").node
+    patrol(being)
+    being.undo_change(merged.id)
+    assert [(being.show(item).cluster_id, being.show(item).placed) for item in (first, second)] == [
+        (home, True) for home in homes
+    ]
+
+
+@pytest.mark.promise("episodic.undo")
 def test_a_merge_by_a_patrol_can_be_undone(store_url: str, clock: ManualClock, tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     write_script(script, {ASKED["consolidate"]: {"merges": [], "make_dead": []}})

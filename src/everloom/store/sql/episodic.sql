@@ -210,9 +210,9 @@ SELECT scene_id AS id, split_from FROM scene_life WHERE workspace_id = :workspac
 ORDER BY scene_id;
 
 -- name: placed_clusters
--- List the clusters that somebody chose for a scene which lives or may come back: these are not folded.
-SELECT DISTINCT cluster_id AS id FROM scene_life
-WHERE workspace_id = :workspace AND placed = 1 AND (death IS NULL OR death = 'faded');
+-- List the clusters that somebody chose for a scene: these are not folded. It may be dead: it comes back there when it is
+-- recalled, or when the merge or split that ended it is undone.
+SELECT DISTINCT cluster_id AS id FROM scene_life WHERE workspace_id = :workspace AND placed = 1;
 
 -- name: move_all
 -- Move all scenes of a cluster to another.
