@@ -21,6 +21,7 @@ from everloom.graph import Graph
 from everloom.graph.git.clones import driver_command
 from everloom.graph.git.merging import join, join_fields
 from everloom.graph.git.usage import Use, UseRecord, join_records, read_record, write_record
+from everloom.graph.kinds import path_id
 from everloom.loom import Workspace
 from tests.graph.ground import (
     assert_agreement,
@@ -463,3 +464,15 @@ def test_without_the_driver_nothing_is_registered(tmp_path: Path) -> None:
         keep(loom.workspace().graph, "One")
     assert "everloom" not in (directory / ".git/config").read_text()
     assert not (directory / ".git/info/attributes").exists()
+
+
+def test_an_import_takes_the_record_of_use_along(quick: Graph, clock: ManualClock, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault/Larch.md").write_text("# Larch\n\nIt lasts.\n")
+    uses = {path_id("Larch.md"): Use(clock.now() + timedelta(days=900), 0, 7)}
+    (tmp_path / "vault/_access.tsv").write_bytes(write_record(UseRecord(clock.now().date(), uses)))
+    assert quick.import_directory(tmp_path / "vault").states == 1
+    (larch,) = quick.search().memories
+    # A time that is yet to come is no time of a read.
+    assert (larch.id, larch.status) == (path_id("Larch.md"), "active")
+    assert quick.get(larch.id).access_count == 8

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from everloom.clock import to_micros
 from everloom.errors import EverloomError, NotFound
 from everloom.graph.files.beside import (
     CONFIG,
@@ -30,11 +31,12 @@ from everloom.graph.files.beside import (
 from everloom.graph.files.changeset import FilePlan, Put
 from everloom.graph.files.disk import Disk, FileEntry, digest
 from everloom.graph.files.parser import ParsedFile, is_generated, read_file
+from everloom.graph.git.usage import read_record
 from everloom.graph.index.adoption import Agrees, follow_directory, newest_text, raise_reflections, take_vectors
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.index.scan import files_of
-from everloom.graph.kinds import EPISODES, REFLECTION
+from everloom.graph.kinds import ACCESS, EPISODES, REFLECTION
 from everloom.graph.operations.edges import repair
 from everloom.graph.operations.publishing import write_json
 from everloom.graph.results import Edge, FileProblem, GraphOptions, Imported, Memory, Reindexed
@@ -218,6 +220,8 @@ def _read_beside(graph: OpenGraph, directory: Path) -> _Beside:
     data = {name: None if file is None else file.data for name, file in read.items()}
     found.problems += [file.problem for file in read.values() if file is not None and file.problem is not None]
     found.states = states_in(data[STATE])
+    if graph.options.access == "git":
+        _join_uses(graph, directory, found)
     found.vectors = vectors_in(data[EMBEDDINGS])
     if (vectors := read[EMBEDDINGS]) is not None:
         found.newest_text = newest_text(found.vectors, vectors.entry)
@@ -227,3 +231,17 @@ def _read_beside(graph: OpenGraph, directory: Path) -> _Beside:
     found.settings, notices = settings_in(data[CONFIG])
     found.notices += notices
     return found
+
+
+def _join_uses(graph: OpenGraph, directory: Path, found: _Beside) -> None:
+    """Add what the record of use says that travels with a directory; the higher count and the later time hold."""
+    try:
+        record = read_record(Disk(directory).read(ACCESS) or b"")
+    except EverloomError as error:
+        found.problems.append(FileProblem(ACCESS, None, error.message))
+        return
+    for uuid, use in record.uses.items():
+        if use.last is not None:
+            count, at = found.states.get(uuid, (0, 0))
+            # A clock that is wrong elsewhere must not keep a memory from fading here.
+            found.states[uuid] = (max(count, use.count), max(at, to_micros(min(use.last, graph.op.now))))
