@@ -295,10 +295,10 @@ def test_the_reference_is_a_page_that_runs_nothing(url: str) -> None:
 def test_the_api_follows_files_that_people_change_while_it_serves(api: httpx2.Client) -> None:
     api.post("/graph/episode", json={"title": "Began"}).raise_for_status()
     directory = Path(api.get("/graph/report").json()["directory"])
+
+    def is_found(title: str) -> bool:
+        return title in [each["title"] for each in api.get("/graph/search").json().get("memories", ())]
+
     for name in ("First", "Second"):
         (directory / f"{name}.md").write_text(f"# {name}\n\nWritten by hand.\n")
-        wait_until(
-            lambda name=name: name in [each["title"] for each in api.get("/graph/search").json().get("memories", ())],
-            f"the memory {name}",
-            step=0.1,
-        )
+        wait_until(partial(is_found, name), f"the memory {name}", step=0.1)
