@@ -287,3 +287,13 @@ def test_a_commit_holds_what_was_there_and_what_changed_whatever_the_names(tmp_p
     }
     assert git(root, "status", "--porcelain") == "A  staged\n"
     assert git(root, "fsck", "--strict") == ""
+
+
+def test_a_folder_that_is_named_like_a_note_is_followed_when_it_goes(quick: Graph, tmp_path: Path) -> None:
+    write(quick, "Old notes.md/Larch.md", "Larch.\n")
+    quick.follow(["Old notes.md"])
+    assert [each.path for each in quick.recent()] == ["Old notes.md/Larch.md"]
+    # Moved away as a whole, only the folder itself is told of.
+    (quick.directory / "Old notes.md").rename(tmp_path / "elsewhere")
+    assert quick.follow(["Old notes.md"]).removed == 1
+    assert quick.recent() == []

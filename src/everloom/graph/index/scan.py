@@ -90,7 +90,9 @@ def scan_some(graph: OpenGraph, paths: Collection[str]) -> Followed:
         broken = [row["path"] for row in unit.all("graph.file_problems", graph=graph.id)]
         files = [path for path in dict.fromkeys([*named, *broken]) if path not in folders]
         known = _rows_of(graph, unit, files)
-        for folder in folders:
+        # A name that is neither known nor there may have been that of a folder.
+        lost = [path for path in files if path not in known and not (disk.root / path).exists()]
+        for folder in [*folders, *lost]:
             below = unit.all("graph.file_below", graph=graph.id, low=f"{folder}/", high=f"{folder}0")
             known |= {row["path"]: row for row in below}
     found = [entry for path in files if (entry := disk.entry(path)) is not None]
