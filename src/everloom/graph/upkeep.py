@@ -6,7 +6,7 @@ Declarations only, for `verbs.Graph` to inherit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from everloom.graph import reports, results
@@ -27,6 +27,8 @@ from everloom.kernel.verbs import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from everloom.graph.index.catalog import OpenGraph
 
 
@@ -34,6 +36,30 @@ class UpkeepVerbs:
     """The verbs on a graph beyond what an agent needs."""
 
     _graph: OpenGraph
+
+    def keep_history(self) -> str | None:
+        """Make the directory a git repository, unless it is one; returns what went wrong, or None."""
+        return self._graph.git.begin()
+
+    def follow(self, paths: Collection[str] | None = None) -> results.Followed:
+        """Update the index from the files, with what another program left beside them, or from some of the files.
+
+        Unchanged files are not read.
+        """
+        from everloom.graph.files.beside import BESIDE
+        from everloom.graph.index.adoption import follow_directory
+        from everloom.graph.index.scan import scan_some
+        from everloom.graph.kinds import ACCESS
+
+        if paths is None or any(path == ACCESS or path in BESIDE for path in paths):
+            return follow_directory(self._graph)
+        return scan_some(self._graph, paths)
+
+    def import_directory(self, source: Path) -> results.Imported:
+        """Import an existing directory: its files unchanged, access counts, and vectors of the same model."""
+        from everloom.graph.operations.importing import import_directory
+
+        return import_directory(self._graph, source)
 
     @verb("Recent memories", READS)
     def recent(

@@ -9,7 +9,7 @@ method imports the module that carries it out when it is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -96,30 +96,6 @@ class Graph(UpkeepVerbs):
     def is_git(self) -> bool:
         """Say whether the directory is a git repository."""
         return self._graph.git.is_repository
-
-    def keep_history(self) -> str | None:
-        """Make the directory a git repository, unless it is one; returns what went wrong, or None."""
-        return self._graph.git.begin()
-
-    def follow(self, paths: Collection[str] | None = None) -> results.Followed:
-        """Update the index from the files, with what another program left beside them, or from some of the files.
-
-        Unchanged files are not read.
-        """
-        from everloom.graph.files.beside import BESIDE
-        from everloom.graph.index.adoption import follow_directory
-        from everloom.graph.index.scan import scan_some
-        from everloom.graph.kinds import ACCESS
-
-        if paths is None or any(path == ACCESS or path in BESIDE for path in paths):
-            return follow_directory(self._graph)
-        return scan_some(self._graph, paths)
-
-    def import_directory(self, source: Path) -> results.Imported:
-        """Import an existing directory: its files unchanged, access counts, and vectors of the same model."""
-        from everloom.graph.operations.importing import import_directory
-
-        return import_directory(self._graph, source)
 
     @_tool(
         "Store a memory",
