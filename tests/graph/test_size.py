@@ -297,3 +297,14 @@ def test_a_folder_that_is_named_like_a_note_is_followed_when_it_goes(quick: Grap
     (quick.directory / "Old notes.md").rename(tmp_path / "elsewhere")
     assert quick.follow(["Old notes.md"]).removed == 1
     assert quick.recent() == []
+
+
+def test_what_is_wrong_beside_the_memories_stays_known_and_becomes_no_memory(quick: Graph) -> None:
+    write(quick, "_state.json", "{broken")
+    (quick.directory / "elsewhere").symlink_to(Path("/"))
+    wrong = {each.path for each in quick.follow().problems}
+    assert wrong == {"_state.json", "elsewhere"}
+    write(quick, "graph/fixes/leak.md", "# A leak\n\nThe pump was the cause.\n")
+    assert quick.follow(["graph/fixes/leak.md"]).added == 1
+    assert {each.path for each in quick.stats().problems} == wrong
+    assert [each.title for each in quick.search().memories] == ["A leak"]

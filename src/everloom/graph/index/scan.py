@@ -87,7 +87,8 @@ def scan_some(graph: OpenGraph, paths: Collection[str]) -> Followed:
     folders = [path for path in named if not is_indexed(path, pages) or (disk.root / path).is_dir()]
     with graph.op.read() as unit:
         # What is wrong with a file may be due to another one: a copy is read once its original is gone.
-        broken = [row["path"] for row in unit.all("graph.file_problems", graph=graph.id)]
+        troubled = (row["path"] for row in unit.all("graph.file_problems", graph=graph.id))
+        broken = [path for path in troubled if is_indexed(path, pages)]
         files = [path for path in dict.fromkeys([*named, *broken]) if path not in folders]
         known = _rows_of(graph, unit, files)
         # A name that is neither known nor there may have been that of a folder.
