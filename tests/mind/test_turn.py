@@ -237,7 +237,8 @@ def test_a_fault_of_the_account_uses_no_message_up_and_is_told_once(world: World
     answered = world.conversation.step()
     assert answered is not None
     assert answered.heard == "Hello there.\n\nAre you there?"
-    assert [each.exchange_id for each in world.conversation.outbox("telegram")] == [None, answered.id]
+    # What nobody was told before the answer is taken back.
+    assert [each.exchange_id for each in world.conversation.outbox("telegram")] == [answered.id]
     assert "cannot answer" not in str(world.conversation.turns()), "the model does not see our notice"
     world.assert_valid()
 
@@ -253,6 +254,8 @@ def test_who_waits_long_is_told_why_and_who_waits_briefly_is_not(world: World) -
             world.conversation.step()
         said.append(len(world.conversation.outbox("telegram")))
     assert said == [0, 0, 1, 1]
+    (told,) = world.conversation.outbox("telegram")
+    world.conversation.sent(told.id)
     world.server.reply = None
     world.later(minutes=10)
     assert world.conversation.step() is not None
@@ -260,7 +263,8 @@ def test_who_waits_long_is_told_why_and_who_waits_briefly_is_not(world: World) -
     world.server.reply = lambda _: fails(401)
     with pytest.raises(ProviderDenied):
         world.conversation.step()
-    assert len(world.conversation.outbox("telegram")) == 3, "another time is told again"
+    assert len(world.conversation.outbox("telegram")) == 2, "the answer, and another word for another time"
+    assert {each.id: each.state for each in world.conversation.log()}[told.id] == "sent"
 
 
 @pytest.mark.promise("mind.says-why-it-is-silent")

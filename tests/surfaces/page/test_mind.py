@@ -123,7 +123,9 @@ def test_without_a_model_the_page_says_so_and_the_message_waits(mute: Site, tmp_
     # Another process that has a model answers it; this one only notices.
     with lend_site(store_url, settings=talking(tmp_path)) as able, (visitor := Visitor(able)).http:
         assert "No language model is configured" not in visitor.see("mind")
-        answered(able, 3)
+        # The word about it was shown by then, or is taken back.
+        ended = [[("in", "answered"), ("out", word), ("out", "sent")] for word in ("sent", "withdrawn")]
+        wait_until(lambda: states(able) in ended, "the answer")
     with (visitor := Visitor(mute)).http:
         assert "waiting for an answer" not in visitor.see("mind")
 

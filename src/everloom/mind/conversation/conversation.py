@@ -17,7 +17,7 @@ from everloom.errors import Conflict, Rejected
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Prepared
 from everloom.kernel.texts import checked, checked_name, storable
-from everloom.mind.conversation import array, stream
+from everloom.mind.conversation import array, notices, stream
 from everloom.mind.conversation.array import Exchange
 from everloom.mind.conversation.compaction import (
     Compaction,
@@ -49,7 +49,6 @@ _NO_MODEL = (
 )
 # The fields that an exchange copies from the outcome of a turn.
 _OUTCOME = ("model", "usage", "dollars", "context_tokens", "context_window", "rounds", "reply")
-_WAITING = "(I cannot answer at the moment: {}. Your message is kept, and I answer it as soon as I can.)"
 _REFUSED = "(I could not answer this: {}. It is in the log; send it again to have me try once more.)"
 
 
@@ -271,6 +270,7 @@ class Conversation(Stream):
             # Conditional on every message still waiting: if one was answered elsewhere, the whole turn is rolled back.
             if unit.run("mind.message_answered", ids=ids, exchange=kept.id) != len(ids):
                 raise Conflict("a message of this turn was answered or withdrawn in the meantime")
+            notices.take_back(unit, ids)
             to = {"channel": newest.channel, "address": newest.address}
             add_reply(unit, answered.reply, now, **to, exchange=kept.id)
         return kept
@@ -296,10 +296,10 @@ class Conversation(Stream):
             if op is not None:
                 messages = self.waiting()
                 with op.read() as unit:
-                    told = _untold(unit, messages, error, op.now)
-                if told:
+                    people = notices.not_told(unit, messages, error, op.now)
+                if people:
                     with op.write("tell") as writing:
-                        _tell(writing.unit, told, error, writing.at)
+                        notices.tell(writing.unit, people, error, writing.at)
 
     def _postpone(self, op: Operation, messages: Sequence[StreamMessage], error: Exception) -> bool:
         """Record a failed attempt on the messages of a turn; False if another process has the turn by now."""
@@ -328,25 +328,4 @@ class Conversation(Stream):
             return
         until = to_micros(now + stream.pause_after(max(each.attempts for each in messages), error))
         unit.run("mind.message_postponed", not_before=until, **noted)
-        _tell(unit, _untold(unit, messages, error, now), error, now)
-
-
-def _untold(unit: Unit, messages: Sequence[StreamMessage], error: Exception, now: datetime) -> list[tuple[str, str]]:
-    """List to whom nothing was said since they wrote, as channel and address, if this failure is worth a word."""
-    if not stream.is_worth_telling(messages, error, now):
-        return []
-    since: dict[tuple[str, str], datetime] = {}
-    for each in messages:
-        since.setdefault((each.channel, each.address), each.at)
-    return [
-        (channel, address)
-        for (channel, address), at in since.items()
-        if unit.one("mind.message_told", channel=channel, address=address, since=to_micros(at)) is None
-    ]
-
-
-def _tell(unit: Unit, people: Sequence[tuple[str, str]], error: Exception, now: datetime) -> None:
-    """Say why an answer takes long: once, however often it is tried."""
-    reason = stream.printable(getattr(error, "message", None) or type(error).__name__)
-    for channel, address in people:
-        add_reply(unit, _WAITING.format(reason), now, channel=channel, address=address)
+        notices.tell(unit, notices.not_told(unit, messages, error, now), error, now)

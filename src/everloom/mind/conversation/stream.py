@@ -196,10 +196,19 @@ def _forgotten(unit: Unit, channel: str, address: str, sender_key: str) -> Strea
     )
 
 
-def add_reply(unit: Unit, text: str, at: datetime, *, channel: str, address: str, exchange: int | None = None) -> None:
+def add_reply(
+    unit: Unit,
+    text: str,
+    at: datetime,
+    *,
+    channel: str,
+    address: str,
+    exchange: int | None = None,
+    key: str | None = None,
+) -> None:
     """Add a message for a channel to deliver."""
     to = {"channel": channel, "address": address, "exchange": exchange}
-    _add_message(unit, text, at, direction="out", state="unsent", is_whole=0, key=None, **to)
+    _add_message(unit, text, at, direction="out", state="unsent", is_whole=0, key=key, **to)
 
 
 def _get_message(unit: Unit, message_id: int) -> StreamMessage:

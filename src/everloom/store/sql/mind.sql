@@ -52,12 +52,14 @@ WHERE workspace_id = :workspace AND id IN (:*ids) AND state = 'waiting';
 UPDATE message SET state = 'refused', attempts = attempts + 1, last_error = :error, refusals = :refusals
 WHERE workspace_id = :workspace AND id IN (:*ids) AND state = 'waiting';
 
--- name: message_told
--- Find a word to somebody that is no answer, such as why an answer takes long, since a time.
-SELECT id FROM message
-WHERE workspace_id = :workspace AND direction = 'out' AND exchange_id IS NULL AND channel = :channel AND address = :address
-    AND at >= :since
-LIMIT 1;
+-- name: notice_of
+-- Find what was said about messages that wait, by its keys.
+SELECT sender_key FROM message WHERE workspace_id = :workspace AND direction = 'out' AND sender_key IN (:*keys);
+
+-- name: notice_withdrawn
+-- Take back what was not delivered yet, by its keys.
+UPDATE message SET state = 'withdrawn'
+WHERE workspace_id = :workspace AND direction = 'out' AND state = 'unsent' AND sender_key IN (:*keys);
 
 -- name: message_withdrawn
 -- Withdraw the messages of an exchange.
