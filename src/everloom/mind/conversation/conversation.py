@@ -270,7 +270,7 @@ class Conversation(Stream):
             # Conditional on every message still waiting: if one was answered elsewhere, the whole turn is rolled back.
             if unit.run("mind.message_answered", ids=ids, exchange=kept.id) != len(ids):
                 raise Conflict("a message of this turn was answered or withdrawn in the meantime")
-            notices.take_back(unit, ids)
+            notices.take_back(unit, messages)
             to = {"channel": newest.channel, "address": newest.address}
             add_reply(unit, answered.reply, now, **to, exchange=kept.id)
         return kept

@@ -5,7 +5,7 @@ They are in the log and not in the conversation that a model sees. Refuses to kn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from everloom.mind.conversation.stream import StreamMessage, add_reply, is_worth_telling, printable
@@ -24,7 +24,8 @@ def not_told(unit: Unit, messages: Sequence[StreamMessage], error: Exception, no
     oldest: dict[tuple[str, str], int] = {}
     for each in messages:
         oldest.setdefault((each.channel, each.address), each.id)
-    known = {row["sender_key"] for row in unit.all("mind.notice_of", keys=[_key(each) for each in oldest.values()])}
+    keys = [_key(each) for each in oldest.values()]
+    known = {row["sender_key"] for row in unit.all("mind.notice_of", channels=_channels(messages), keys=keys)}
     return {place: message for place, message in oldest.items() if _key(message) not in known}
 
 
@@ -35,9 +36,13 @@ def tell(unit: Unit, people: People, error: Exception, now: datetime) -> None:
         add_reply(unit, _WAITING.format(reason), now, channel=channel, address=address, key=_key(message))
 
 
-def take_back(unit: Unit, messages: Iterable[int]) -> None:
+def take_back(unit: Unit, messages: Sequence[StreamMessage]) -> None:
     """Take back what nobody was told yet about messages that are answered now."""
-    unit.run("mind.notice_withdrawn", keys=[_key(each) for each in messages])
+    unit.run("mind.notice_withdrawn", channels=_channels(messages), keys=[_key(each.id) for each in messages])
+
+
+def _channels(messages: Sequence[StreamMessage]) -> list[str]:
+    return sorted({each.channel for each in messages})
 
 
 def _key(message: int) -> str:

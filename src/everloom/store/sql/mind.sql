@@ -54,12 +54,14 @@ WHERE workspace_id = :workspace AND id IN (:*ids) AND state = 'waiting';
 
 -- name: notice_of
 -- Find what was said about messages that wait, by its keys.
-SELECT sender_key FROM message WHERE workspace_id = :workspace AND direction = 'out' AND sender_key IN (:*keys);
+SELECT sender_key FROM message
+WHERE workspace_id = :workspace AND channel IN (:*channels) AND sender_key IN (:*keys) AND direction = 'out';
 
 -- name: notice_withdrawn
 -- Take back what was not delivered yet, by its keys.
 UPDATE message SET state = 'withdrawn'
-WHERE workspace_id = :workspace AND direction = 'out' AND state = 'unsent' AND sender_key IN (:*keys);
+WHERE workspace_id = :workspace AND channel IN (:*channels) AND sender_key IN (:*keys) AND direction = 'out'
+    AND state = 'unsent';
 
 -- name: message_withdrawn
 -- Withdraw the messages of an exchange.
