@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -103,6 +105,30 @@ def test_a_patrol_with_nothing_new_changes_no_cluster(being: Episodic, store_url
     assert len(names) == len(set(names))
     patrol(being, 2)
     assert {item: row["cluster_id"] for item, row in life_of(store_url).items()} == homes[-1]
+
+
+@pytest.mark.promise("episodic.clusters")
+def test_clusters_that_drifted_are_sorted_anew_with_the_next_new_scene(being: Episodic, store_url: str) -> None:
+    sailing = remember(being, *SAILING, *(f"{each} at dawn" for each in SAILING))
+    billing = remember(being, *BILLING, *(f"{each} again" for each in BILLING))
+    homes = {item: row["cluster_id"] for item, row in life_of(store_url).items()}
+    assert step(being, "split").counts["redone"] == 0
+    boats, bills = (Counter(homes[item] for item in items).most_common(1)[0][0] for items in (sailing, billing))
+    astray = {
+        bills: [item for item in sailing if homes[item] == boats][::2],
+        boats: [item for item in billing if homes[item] == bills][::2],
+    }
+    with being._being.op.write("test") as tx:
+        for cluster, items in astray.items():
+            tx.unit.run("episodic.move", ids=items, cluster=cluster)
+    patrol(being)
+    assert step(being, "split").counts.get("redone", 0) == 0, "time alone is no reason to sort anew"
+    remember(being, "James scrubbed the deck of the boat")
+    assert step(being, "split").counts["redone"] == 1
+    lives = life_of(store_url)
+    mixed = {lives[item]["cluster_id"] for item in sailing} & {lives[item]["cluster_id"] for item in billing}
+    assert all(cluster not in mixed for cluster in (boats, bills))
+    assert {boats, bills} & {row["cluster_id"] for row in lives.values()}, "what continues a cluster keeps it"
 
 
 @pytest.mark.promise("episodic.clusters")
