@@ -24,13 +24,19 @@ from threading import RLock
 from typing import Any
 
 from tests.scripted import rules
-from tests.scripted.rules import Issued, content, frozen
+from tests.scripted.caching import PrefixCache, places_of
+from tests.scripted.rules import Accepts, Issued, content
 from tests.scripted.speech import KINDS, Body, Step, blocks_of, events_of, played, says, sse, step_of, stop_of
 from tests.scripted.wire import Answer, Heard, Server, as_json
 
 Reply = Callable[[Body], Step | None]
 MODEL = re.compile(r"^/v1/models/([^/?]+)")
 OK = says("All is well.")
+_WRITTEN = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}
+_NOTHING: dict[str, Any] = {
+    **dict.fromkeys(("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"), 0),
+    "cache_creation": _WRITTEN,
+}
 
 
 @dataclass
@@ -59,12 +65,17 @@ class ClaudeServer(Server):
         self.shaped: Callable[[Body], Any] = lambda body: least(body["output_config"]["format"]["schema"])
         self.summarise: Callable[[Body], str] = summary_of
         self.capabilities: tuple[str, ...] = ("on_demand", "threshold")
+        self.accepts = Accepts()
+        self.lists_thinking = True
         self.lists_models = True
         self.is_away = False
         self.window = 1_000_000
         self.chars_per_token = 4.0
         self.issued = Issued()
-        self._cached: list[str] = []
+        self.cache = PrefixCache()
+        self.billed: list[
+            Body
+        ] = []  # what each message was charged, when, for which model, as its sampling or samplings
         self._count = 0
         self._lock = RLock()
 
@@ -86,7 +97,7 @@ class ClaudeServer(Server):
     def answer(self, body: Body, headers: dict[str, str]) -> tuple[Step, Body]:
         """Choose the step for one request and write the whole message; a breach of the rules is `Refused`."""
         with self._lock:
-            found = rules.complaints(body, headers, self.issued)
+            found = rules.complaints(body, headers, self.issued, self.accepts)
             if found:
                 self.complaints += found
                 raise Refused(400, "; ".join(found))
@@ -94,6 +105,8 @@ class ClaudeServer(Server):
             if step.is_fault:
                 return step, {}
             message = self._message(step, body)
+            told = {"model": body["model"], "at": self.cache.now()}
+            self.billed += [{**each, **told} for each in message["usage"].get("iterations") or [message["usage"]]]
             if not step.is_broken:
                 self.issued.keep(message["content"], body)
             return step, message
@@ -139,27 +152,18 @@ class ClaudeServer(Server):
         folded = [block for block in blocks if block["type"] == "compaction"]
         spoken = self.tokens([json.dumps(block) for block in blocks if block["type"] != "compaction"])
         if not folded:
-            return {**self._cache(body, units), "output_tokens": spoken}
-        first = {**self._cache(body, units), "output_tokens": self.tokens([json.dumps(folded)])}
+            return {**self.cache.charge(body, self.tokens), "output_tokens": spoken}
+        first = {**self.cache.charge(body, self.tokens), "output_tokens": self.tokens([json.dumps(folded)])}
         iterations = [{"type": "compaction", **first}]
         if is_paused:
-            nothing = dict.fromkeys(first, 0)
-            return {**nothing, "iterations": iterations}
-        after = {**dict.fromkeys(first, 0), "input_tokens": self.tokens([*units[:2], json.dumps(folded)])}
+            return {**_NOTHING, "iterations": iterations}
+        after = {**_NOTHING, "input_tokens": self._after_folding(body, folded)}
         after["output_tokens"] = spoken
         return {**after, "iterations": [*iterations, {"type": "message", **after}]}
 
-    def _cache(self, body: Body, units: list[str]) -> dict[str, int]:
-        last = _last_mark(body, len(units))
-        common = 0
-        while common < min(len(self._cached), len(units), last) and self._cached[common] == units[common]:
-            common += 1
-        self._cached = units[:last] if last else self._cached
-        return {
-            "input_tokens": self.tokens(units[last:]),
-            "cache_read_input_tokens": self.tokens(units[:common]),
-            "cache_creation_input_tokens": self.tokens(units[common:last]),
-        }
+    def _after_folding(self, body: Body, folded: list[Body]) -> int:
+        """Count what is read once the messages are folded: tools, system prompt and summary."""
+        return self.tokens([*units_of({**body, "messages": []}), json.dumps(folded)])
 
     def listing(self, model: str) -> Body:
         """Tell what a model can do."""
@@ -176,7 +180,17 @@ class ClaudeServer(Server):
             "capabilities": {
                 "compaction": {**demand, "summarize": demand},
                 "context_management": {"supported": True, "compact_20260112": threshold},
+                **(self._thinking() if self.lists_thinking else {}),
             },
+        }
+
+    def _thinking(self) -> Body:
+        kinds, levels = ("adaptive", "between_tools", "disabled", "enabled"), ("low", "medium", "high", "xhigh", "max")
+        types = {kind: {"supported": kind in self.accepts.thinking} for kind in kinds}
+        effort = {level: {"supported": level in self.accepts.efforts} for level in levels}
+        return {
+            "thinking": {"supported": bool(self.accepts.thinking), "types": types},
+            "effort": {"supported": bool(self.accepts.efforts), **effort},
         }
 
     def get(self, path: str) -> Answer:
@@ -231,20 +245,8 @@ def _fault(status: int, message: str) -> Answer:
 
 
 def units_of(body: Body) -> list[str]:
-    """Cut a request into what is cached together: the tools, the system prompt, each block."""
-    blocks = [frozen([message["role"], block]) for message in body["messages"] for block in content(message)]
-    return [frozen(body.get("tools", [])), frozen(body.get("system", "")), *blocks]
-
-
-def _last_mark(body: Body, length: int) -> int:
-    """Say how many units lie up to the last cache mark."""
-    if "cache_control" in body:
-        return length
-    blocks = [block for message in body["messages"] for block in content(message)]
-    marks = [3 + at for at, block in enumerate(blocks) if "cache_control" in block]
-    system = body.get("system")
-    is_marked = isinstance(system, list) and any("cache_control" in block for block in system)
-    return max([*marks, 2 if is_marked else 0])
+    """Cut a request into its blocks, as they are counted."""
+    return [place.text for place in places_of(body)]
 
 
 def _edit(body: Body) -> Body | None:

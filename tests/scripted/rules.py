@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from tests.scripted.media import complaints_about_media
+
 Body = dict[str, Any]
 VERSIONS = {"2023-06-01", "2026-10-21"}
 ON_DEMAND, THRESHOLD = "compact-2026-09-04", "compact-2026-01-12"
@@ -19,6 +21,15 @@ EDIT = "compact_20260112"
 THINKING = ("thinking", "redacted_thinking")
 ID = re.compile(r"^[a-zA-Z0-9_-]+$")
 LEAST_TRIGGER, MOST_MARKS = 50_000, 4
+LIVES = ("5m", "1h")
+
+
+@dataclass(frozen=True, slots=True)
+class Accepts:
+    """What a model takes of thinking: the types, and the levels of effort."""
+
+    thinking: tuple[str, ...] = ("adaptive", "disabled", "between_tools")
+    efforts: tuple[str, ...] = ("low", "medium", "high", "xhigh", "max")
 
 
 @dataclass(slots=True)
@@ -38,17 +49,18 @@ class Issued:
             self.thoughts |= dict.fromkeys(map(frozen, thoughts), hash(frozen(body["messages"])))
 
 
-def complaints(body: Body, headers: Mapping[str, str], issued: Issued) -> list[str]:
+def complaints(body: Body, headers: Mapping[str, str], issued: Issued, accepts: Accepts | None = None) -> list[str]:
     """List every rule that a request breaks."""
     betas = [beta.strip() for beta in headers.get("anthropic-beta", "").split(",") if beta.strip()]
     found = list(_headers(headers))
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         return [*found, "messages: at least one message is required"]
-    found += [*_fields(body), *_contents(messages)]
+    found += [*_fields(body), *_contents(messages), *_thinking(body, accepts or Accepts())]
     if not found:
         found += [*_roles(body, messages), *_marks(body), *_tools(messages), *_defined(body), *_compaction(body, betas)]
         found += [*_compacted(body, betas, issued), *_thoughts(messages, issued)]
+        found += complaints_about_media(messages, len(json.dumps(body)))
     return found
 
 
@@ -100,6 +112,24 @@ def _fields(body: Body) -> Iterator[str]:
             yield "system: text content blocks must be non-empty"
 
 
+def _thinking(body: Body, accepts: Accepts) -> Iterator[str]:
+    effort = (body.get("output_config") or {}).get("effort")
+    if effort is not None and effort not in accepts.efforts:
+        yield f"output_config.effort: {effort!r} is not supported by this model; it takes {accepts.efforts}"
+    thinking = body.get("thinking")
+    if thinking is None:
+        return
+    kind = thinking.get("type")
+    if kind not in accepts.thinking:
+        yield f"thinking.type: {kind!r} is not supported by this model; it takes {accepts.thinking}"
+    if kind == "adaptive" and thinking.get("display") not in (None, "summarized", "omitted", "updates"):
+        yield "thinking.display: input should be summarized, omitted or updates"
+    if "budget_tokens" in thinking and kind != "enabled":
+        yield "thinking.budget_tokens: extra inputs are not permitted"
+    if kind == "adaptive" and (body.get("tool_choice") or {}).get("type") in ("any", "tool"):
+        yield "thinking may not be enabled when tool_choice forces tool use"
+
+
 def _contents(messages: list[Body]) -> Iterator[str]:
     for place, message in enumerate(messages):
         if message.get("role") not in ("user", "assistant"):
@@ -129,6 +159,14 @@ def _marks(body: Body) -> Iterator[str]:
         yield f"a maximum of {MOST_MARKS} blocks with cache_control may be provided"
     if any(block.get("type") in THINKING for block in marked):
         yield "thinking blocks cannot carry cache_control"
+    marks = [block["cache_control"] for block in marked]
+    if any(mark.get("type") != "ephemeral" or mark.get("ttl", "5m") not in LIVES for mark in marks):
+        yield "cache_control: must be ephemeral, with a ttl of 5m or 1h"
+    is_short = [mark.get("ttl", "5m") != "1h" for mark in marks]
+    if is_short != sorted(is_short):
+        yield "cache_control: a ttl of 1h must not come after a ttl of 5m"
+    if any(block.get("type") == "text" and not block["text"].strip() for block in marked):
+        yield "cache_control cannot be set for empty text blocks"
 
 
 def _markable(body: Body) -> Iterator[Body]:

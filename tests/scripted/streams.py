@@ -5,6 +5,7 @@ Checks that tools and their results pair up. Takes the steps of `speech.py`; tho
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -29,6 +30,10 @@ class StreamServer(Server):
         self.counts = True
         self.has_tools = True
         self.has_ids = True
+        # What it takes of reasoning: levels for OpenAI, values for Ollama; None takes none.
+        self.efforts: tuple[str, ...] | None = ("none", "minimal", "low", "medium", "high", "xhigh")
+        self.thinks: tuple[bool | str, ...] | None = (True, False)
+        self.has_eyes = True
         self.shown: Body | None = {"parameters": 'stop  "<end>"\nnum_ctx   16384', "model_info": {}}
 
     def script(self, *steps: Step) -> None:
@@ -62,9 +67,21 @@ class StreamServer(Server):
         found = list(_unpaired(body["messages"], is_openai=is_openai))
         if not self.has_tools and body.get("tools"):
             found.append(f"{body['model']} does not support tools")
+        found += _media_breaches(body["messages"], has_eyes=self.has_eyes, is_openai=is_openai)
         if not self.counts and "stream_options" in body:
             found.append("unknown field: stream_options")
-        return found
+        return [*found, *self._unthinkable(body, is_openai=is_openai)]
+
+    def _unthinkable(self, body: Body, *, is_openai: bool) -> Iterator[str]:
+        effort, think = body.get("reasoning_effort"), body.get("think")
+        if effort is not None and not is_openai:
+            yield "unknown field: reasoning_effort"
+        elif effort is not None and effort not in (self.efforts or ()):
+            yield f"Unsupported value: 'reasoning_effort' does not support {effort!r} with this model."
+        if think is not None and is_openai:
+            yield "unknown field: think"
+        elif think and think not in (self.thinks or ()):
+            yield f'"{body["model"]}" does not support thinking'
 
     def _answer(self, step: Step, body: Body, *, is_openai: bool) -> Answer:
         if step.is_fault:
@@ -137,6 +154,40 @@ def _unpaired(messages: list[Body], *, is_openai: bool) -> Iterator[str]:
             waiting.append(call["id"] if is_openai else call["function"]["name"])
     if waiting:
         yield f"tool calls without an answer: {waiting}"
+
+
+def _media_breaches(messages: list[Body], *, has_eyes: bool, is_openai: bool) -> Iterator[str]:
+    """Hold the parts of messages against the documentation of each dialect."""
+    for message in messages:
+        parts = message["content"] if isinstance(message["content"], list) else []
+        images = message.get("images", [])
+        if (parts or images) and not has_eyes:
+            yield "this model does not support image input"
+            return
+        if images and (is_openai or message["role"] != "user"):
+            yield "unknown field: images"
+        if parts and not is_openai:
+            yield "json: cannot unmarshal array into Go struct field .content of type string"
+            return
+        for image in images:
+            base64.b64decode(image, validate=True)
+        for part in parts:
+            yield from _part_breaches(part, message["role"])
+
+
+def _part_breaches(part: Body, role: str) -> Iterator[str]:
+    match part:
+        case {"type": "text", "text": str(text)} if text:
+            return
+        case {"type": "image_url", "image_url": {"url": str(url)}} if role == "user":
+            is_known = url.startswith(tuple(f"data:image/{kind};base64," for kind in ("png", "jpeg", "gif", "webp")))
+        case {"type": "file", "file": {"filename": str(name), "file_data": str(url)}} if role == "user" and name:
+            is_known = url.startswith("data:application/pdf;base64,")
+        case _:
+            yield f"invalid content part: {part.get('type')}"
+            return
+    if not is_known or not base64.b64decode(url.partition(",")[2], validate=True):
+        yield f"unsupported data URL in {part['type']}: {url[:40]}"
 
 
 def _size(body: Body) -> int:

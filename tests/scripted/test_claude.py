@@ -16,7 +16,7 @@ import pytest
 
 from tests.docs.pages import ROOT
 from tests.scripted.claude import ClaudeServer, echo, least, units_of
-from tests.scripted.rules import ON_DEMAND, THRESHOLD, Issued, complaints, frozen
+from tests.scripted.rules import ON_DEMAND, THRESHOLD, Accepts, Issued, complaints, frozen
 from tests.scripted.speech import Body, blocks_of, uses
 from tests.scripted.wire import Heard
 
@@ -101,6 +101,12 @@ def test_a_good_request_is_let_pass(body: Body, betas: tuple[str, ...]) -> None:
         (body_of(HI, context_management=LOW), (THRESHOLD,), "at least"),
         (body_of(FOLDED, **ASKED), (ON_DEMAND,), "nothing_to_summarize"),
         (body_of(HI, temperature=1), (), "temperature"),
+        (body_of(HI, output_config={"effort": "extreme"}), (), "effort"),
+        (body_of(HI, thinking={"type": "enabled", "budget_tokens": 2_000}), (), "thinking.type"),
+        (body_of(HI, thinking={"type": "adaptive", "budget_tokens": 2_000}), (), "budget_tokens"),
+        (body_of(HI, thinking={"type": "adaptive", "display": "all"}), (), "display"),
+        (body_of(HI, thinking={"type": "adaptive"}, tool_choice={"type": "any"}), (), "forces tool use"),
+        (body_of(HI, thinking={"type": "adaptive"}, tool_choice={"type": "tool", "name": "look"}), (), "forces"),
         ({"model": "m", "messages": [HI]}, (), "max_tokens"),
         (body_of(message("user", *({"type": "text", "text": "x", **MARK},) * 5)), (), "maximum of 4"),
         (body_of(HI, system=[{"type": "text", "text": ""}]), (), "system"),
@@ -109,6 +115,15 @@ def test_a_good_request_is_let_pass(body: Body, betas: tuple[str, ...]) -> None:
 )
 def test_a_request_that_breaks_a_rule_is_refused(body: Body, betas: tuple[str, ...], reason: str) -> None:
     assert any(reason in complaint for complaint in judged(body, *betas))
+
+
+def test_thinking_is_taken_as_a_model_takes_it() -> None:
+    asked = body_of(HI, thinking={"type": "disabled"}, output_config={"effort": "max"}, tool_choice={"type": "any"})
+    assert judged(asked) == []
+    strict = Accepts(thinking=("adaptive",), efforts=("low",))
+    assert len(complaints(asked, HEADERS, issued(), strict)) == 2
+    free = body_of(HI, thinking={"type": "adaptive", "display": "omitted"}, tool_choice={"type": "none"})
+    assert complaints(free, HEADERS, issued(), strict) == []
 
 
 @pytest.mark.parametrize("missing", HEADERS)
@@ -139,13 +154,14 @@ def test_a_thought_that_is_changed_within_a_loop_is_refused(change: Callable[[li
 
 
 def test_what_was_read_before_comes_from_the_cache() -> None:
-    first = body_of(message("user", {"type": "text", "text": "word " * 100, **MARK}))
+    first = body_of(message("user", {"type": "text", "text": "word " * 1_000, **MARK}))
     second = body_of(*first["messages"], AYE, message("user", {"type": "text", "text": "And now?", **MARK}))
     with ClaudeServer() as server:
         usages = [server.answer(body, HEADERS)[1]["usage"] for body in (first, second)]
     assert usages[0]["cache_read_input_tokens"] == 0
-    assert usages[1]["cache_read_input_tokens"] == usages[0]["cache_creation_input_tokens"] > 100
-    assert server.tokens(units_of(second)) == pytest.approx(sum(usages[1].values()) - usages[1]["output_tokens"], abs=2)
+    assert usages[1]["cache_read_input_tokens"] == usages[0]["cache_creation_input_tokens"] > 1_024
+    counted = [usages[1][f"{name}input_tokens"] for name in ("", "cache_read_", "cache_creation_")]
+    assert server.tokens(units_of(second)) == pytest.approx(sum(counted), abs=5)
 
 
 def test_a_breach_is_recorded_and_answered_with_400() -> None:

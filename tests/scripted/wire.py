@@ -69,6 +69,10 @@ class Server(ABC):
     def post(self, heard: Heard) -> Answer:
         """Answer a request."""
 
+    def post_form(self, path: str, headers: dict[str, str], content: bytes) -> Answer:
+        """Answer a form; most servers know none."""
+        return as_json({"error": {"message": f"no form {path}"}}, 404)
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self
@@ -102,9 +106,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a request."""
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        content = self.rfile.read(int(self.headers["content-length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self._send(self.server.owner.post(Heard(self.path, headers, body)))
+        if headers.get("content-type", "").startswith("multipart/"):
+            self._send(self.server.owner.post_form(self.path, headers, content))
+            return
+        self._send(self.server.owner.post(Heard(self.path, headers, json.loads(content))))
 
     def _send(self, answer: Answer) -> None:
         time.sleep(answer.delay)

@@ -5,8 +5,8 @@ Keys and addresses are passed in as a `ProviderAccess`. Refuses to read settings
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
 from threading import Lock
@@ -14,14 +14,18 @@ from threading import Lock
 from everloom.clock import Clock
 from everloom.errors import ProviderError, Rejected
 from everloom.models.ask import LLM, AskMessage, AskRequest, AskWire, Passage, Question, ShapeT
+from everloom.models.catalog import BUILT_IN, Catalog, openai_window
 from everloom.models.embed import Embedder, EmbedderChain, JoinedEmbedder
+from everloom.models.hear import Transcriber
 from everloom.models.talk import Talker, TalkWire
 from everloom.models.text import DATA_NOTICE, quoted
+from everloom.models.thinking import UNCHOSEN, ThinkingChoice
 from everloom.models.transport import Endpoint, RetryPolicy, Transport
 from everloom.models.usage import DayBudget, Meter, Spent
 
 _EMBEDDERS = ("fastembed", "local", "ollama", "openai", "static")
 _LANGUAGE_MODELS = ("anthropic", "ollama", "openai", "scripted")
+_LISTENERS = ("local", "openai")
 _OPENAI_BASE = "https://api.openai.com/v1"
 _OLLAMA_BASE = "http://127.0.0.1:11434"
 _ANTHROPIC_BASE = "https://api.anthropic.com"
@@ -32,7 +36,7 @@ _EMBEDDING = RetryPolicy(attempts=2, first_wait=0.2, longest_wait=5.0, connect=2
 
 @dataclass(frozen=True, slots=True)
 class ProviderAccess:
-    """The addresses and keys of the providers, and how long to wait for them."""
+    """The addresses and keys of the providers, how long to wait for them, and what is known about their models."""
 
     openai_key: str | None = field(default=None, repr=False)
     openai_base: str = _OPENAI_BASE
@@ -41,6 +45,7 @@ class ProviderAccess:
     anthropic_base: str = _ANTHROPIC_BASE
     embedding: RetryPolicy = _EMBEDDING
     chat: RetryPolicy = _CHAT
+    catalog: Catalog = BUILT_IN
 
     def openai(self) -> Endpoint:
         """The endpoint of OpenAI or a compatible server; only OpenAI itself requires a key."""
@@ -63,16 +68,60 @@ def make_embedder(specs: Sequence[str], *, access: ProviderAccess, clock: Clock)
     return EmbedderChain([_embedder(*_parse(spec, _EMBEDDERS), access) for spec in specs], clock)
 
 
-def make_llm(spec: str, *, access: ProviderAccess, role: str = "large", meter: Meter | None = None) -> LLM:
+def make_llm(
+    spec: str,
+    *,
+    access: ProviderAccess,
+    role: str = "large",
+    meter: Meter | None = None,
+    thinking: ThinkingChoice = UNCHOSEN,
+) -> LLM:
     """Build a language model from its name."""
-    ask, _ = _wires(*_parse(spec, _LANGUAGE_MODELS), access)
+    ask, _ = _wires(*_parse(spec, _LANGUAGE_MODELS), access, thinking)
     return LLM(ask(), role=role, meter=meter)
 
 
-def make_talker(spec: str, *, access: ProviderAccess, role: str = "large", meter: Meter | None = None) -> Talker:
+def make_talker(
+    spec: str,
+    *,
+    access: ProviderAccess,
+    role: str = "large",
+    meter: Meter | None = None,
+    thinking: ThinkingChoice = UNCHOSEN,
+) -> Talker:
     """Build a conversational model from its name."""
-    _, talk = _wires(*_parse(spec, _LANGUAGE_MODELS), access)
+    _, talk = _wires(*_parse(spec, _LANGUAGE_MODELS), access, thinking)
     return Talker(talk(), role=role, meter=meter)
+
+
+def check_model(spec: str, *, access: ProviderAccess) -> None:
+    """Check that a language model could be asked, as far as that can be seen without asking it."""
+    kind, model = _parse(spec, _LANGUAGE_MODELS)
+    match kind:
+        case "anthropic":
+            access.anthropic().credential()
+        case "openai":
+            access.openai().credential()
+        case "ollama":
+            from everloom.models.ollama.talk import check_pulled
+
+            check_pulled(Transport(access.ollama(), access.chat), model)
+
+
+def make_transcriber(
+    spec: str, *, access: ProviderAccess, seconds: float = 120.0, meter: Meter | None = None
+) -> Transcriber:
+    """Build whoever listens to recordings from its name."""
+    kind, model = _parse(spec, _LISTENERS)
+    if kind == "local":
+        from everloom.models.local.hear import LocalHear
+
+        return Transcriber(LocalHear(model, seconds), meter)
+    from everloom.models.openai.hear import OpenAIHear
+
+    # Tried once: whoever listens for the conversation tries again later, and others are answered meanwhile.
+    policy = replace(access.chat, attempts=1, timeout=seconds, deadline=seconds)
+    return Transcriber(OpenAIHear(Transport(access.openai(), policy), model), meter)
 
 
 def _parse(spec: str, kinds: Sequence[str]) -> tuple[str, str]:
@@ -122,26 +171,29 @@ def _local_embedder(model: str) -> Embedder:
     raise Rejected(f"there is no local embedder {model!r}", hint=hint)
 
 
-def _wires(kind: str, model: str, access: ProviderAccess) -> tuple[Callable[[], AskWire], Callable[[], TalkWire]]:
+def _wires(
+    kind: str, model: str, access: ProviderAccess, choice: ThinkingChoice
+) -> tuple[Callable[[], AskWire], Callable[[], TalkWire]]:
     match kind:
         case "anthropic":
             from everloom.models.anthropic.ask import AnthropicAsk
             from everloom.models.anthropic.talk import AnthropicTalk
 
-            reached = (access.anthropic(), model, access.chat)
+            reached = (access.anthropic(), model, access.chat, choice)
             return partial(AnthropicAsk, *reached), partial(AnthropicTalk, *reached)
         case "ollama":
             from everloom.models.ollama.ask import OllamaAsk
             from everloom.models.ollama.talk import OllamaTalk
 
             transport = Transport(access.ollama(), access.chat)
-            return partial(OllamaAsk, transport, model), partial(OllamaTalk, transport, model)
+            return partial(OllamaAsk, transport, model, choice), partial(OllamaTalk, transport, model, choice)
         case "openai":
             from everloom.models.openai.ask import OpenAIAsk
             from everloom.models.openai.talk import OpenAITalk
 
             transport = Transport(access.openai(), access.chat)
-            return partial(OpenAIAsk, transport, model), partial(OpenAITalk, transport, model)
+            window = openai_window(model, access.catalog)
+            return partial(OpenAIAsk, transport, model, choice), partial(OpenAITalk, transport, model, window, choice)
     from everloom.models.scripted.ask import ScriptedAsk
     from everloom.models.scripted.talk import ScriptedTalk
 
@@ -166,12 +218,14 @@ class Roles:
         access: ProviderAccess,
         meter: Meter | None = None,
         day: DayBudget | None = None,
+        thinking: Mapping[str, ThinkingChoice] | None = None,
     ) -> None:
         self._large, self._small = large or small, small or large
         self._access = access
         self._meter = meter
         self._day = day
-        self._talkers: dict[Role, Talker] = {}
+        self._thinking = thinking or {}
+        self._talkers: dict[tuple[Role, ThinkingChoice], Talker] = {}
         self._lock = Lock()
 
     @property
@@ -182,12 +236,12 @@ class Roles:
     @cached_property
     def large(self) -> LLM:
         """The model for thinking."""
-        return make_llm(_configured(self._large), access=self._access, role=Role.LARGE, meter=self._meter)
+        return self._llm(Role.LARGE)
 
     @cached_property
     def small(self) -> LLM:
         """The model for routine questions."""
-        return make_llm(_configured(self._small), access=self._access, role=Role.SMALL, meter=self._meter)
+        return self._llm(Role.SMALL)
 
     @property
     def spent(self) -> Spent:
@@ -197,17 +251,29 @@ class Roles:
         built = (vars(self).get(role) for role in Role)
         return sum((each.spent for each in built if each is not None), Spent())
 
-    def talker(self, role: Role = Role.LARGE) -> Talker:
-        """Return the conversational model of a role; once the day's dollars are spent, the small one."""
-        # One talker for each role for the life of this object: its calibration improves with every reply.
+    def _llm(self, role: Role) -> LLM:
+        spec = _configured(self._large if role is Role.LARGE else self._small)
+        return make_llm(spec, access=self._access, role=role, meter=self._meter, thinking=self._choice(role))
+
+    def _choice(self, role: Role) -> ThinkingChoice:
+        return self._thinking.get(role, UNCHOSEN)
+
+    def talker(self, role: Role = Role.LARGE, thinking: ThinkingChoice | None = None) -> Talker:
+        """Return the conversational model of a role; once the day's dollars are spent, the small one.
+
+        `thinking` is for one conversation; without it, the role has its own.
+        """
         large, small = _configured(self._large), _configured(self._small)
         if role is Role.LARGE and self._day and self._day.choose(large, small) != large:
             role = Role.SMALL
+        choice = self._choice(role) if thinking is None else thinking
+        # One talker each for the life of this object: its calibration improves with every reply.
         with self._lock:
-            if role not in self._talkers:
+            if (role, choice) not in self._talkers:
                 spec = large if role is Role.LARGE else small
-                self._talkers[role] = make_talker(spec, access=self._access, role=role, meter=self._meter)
-            return self._talkers[role]
+                made = make_talker(spec, access=self._access, role=role, meter=self._meter, thinking=choice)
+                self._talkers[role, choice] = made
+            return self._talkers[role, choice]
 
 
 def _configured(spec: str | None) -> str:

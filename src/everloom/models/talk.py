@@ -18,6 +18,10 @@ from everloom.models.text import Calibration, estimate
 from everloom.models.usage import Meter, MeteredModel, TokenUsage
 
 Say = Callable[[str], None]
+# How long a provider is asked to keep what it has read of a conversation.
+CacheLife = Literal["5m", "1h"]
+# Reads the bytes of a picture or a document by their hash; None if they are not there.
+ReadMedia = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,22 @@ class Compacted:
     raw: Mapping[str, Any] | None = None
 
 
-Block = TextBlock | ToolUse | ToolResult | Thought | Compacted
+@dataclass(frozen=True, slots=True)
+class MediaBlock:
+    """A picture or a document of the user by the hash of its bytes, which are read when a request is written.
+
+    `tokens` estimates what it takes of a window. `text` is what could be read of it, for a model that cannot see it.
+    """
+
+    hash: str
+    media_type: str
+    name: str
+    size: int
+    tokens: int
+    text: str = ""
+
+
+Block = TextBlock | ToolUse | ToolResult | Thought | Compacted | MediaBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +138,10 @@ class TalkRequest:
     """One round of a conversation; its cost is recorded under `purpose`.
 
     Tools that were used before must be sent in every round; `may_use` says whether they may be used in this one.
+    `aside` is what the program adds to the newest message for this round alone: it stands behind that message, and
+    behind everything that a provider caches for the next one. It must be the same in all rounds of a tool loop.
+    `leaving` is how many of the oldest turns the next compaction would take, which is worth a place in the cache.
+    `media` reads what its media blocks stand for.
     """
 
     system: str
@@ -128,17 +151,24 @@ class TalkRequest:
     max_tokens: int = 4_096
     purpose: str = "conversation"
     compaction: AutoCompaction | None = None
+    aside: str = ""
+    leaving: int = 0
+    cache_life: CacheLife = "5m"
+    media: ReadMedia = lambda _: None
 
     def estimate(self) -> int:
         """Estimate the input tokens of the round."""
         tools = [[tool.name, tool.description, dict(tool.schema)] for tool in self.tools]
-        told = estimate(self.system) + (estimate(json.dumps(tools)) if tools else 0)
-        texts = (_readable(block) for turn in self.turns for block in turn.blocks)
-        return told + sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
+        told = estimate(self.system) + estimate(self.aside) + (estimate(json.dumps(tools)) if tools else 0)
+        blocks = [block for turn in self.turns for block in turn.blocks]
+        shown = sum(block.tokens for block in blocks if isinstance(block, MediaBlock))
+        return told + shown + sum(estimate(_readable(block)) + MESSAGE_OVERHEAD for block in blocks)
 
 
 def _readable(block: Block) -> str:
     match block:
+        case MediaBlock():
+            return block.name
         case ToolUse():
             return block.name + json.dumps(dict(block.input), ensure_ascii=False)
         case Thought():

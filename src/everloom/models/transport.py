@@ -222,15 +222,26 @@ class Transport:
 
         return persist(attempt, self._policy, may_retry=may_retry)
 
+    def upload(self, path: str, content: bytes, content_type: str, shape: type[_ReplyT]) -> _ReplyT:
+        """Send a body that is no JSON and read the reply as `shape`, with retries as the policy allows."""
+
+        def attempt(timeout: float) -> bytes:
+            with self._sent(path, content, timeout, content_type) as response:
+                return b"".join(bounded(response.iter_bytes(), self.endpoint, self._policy.deadline))
+
+        return read_reply(persist(attempt, self._policy), shape, self.endpoint)
+
     def hurried(self) -> Transport:
         """Make a transport to the same endpoint that tries once and briefly, for optional requests."""
         timeout = min(self._policy.timeout, _HURRY)
         return Transport(self.endpoint, replace(self._policy, attempts=1, timeout=timeout))
 
     @contextmanager
-    def _sent(self, path: str, content: bytes, timeout: float) -> Iterator[httpx2.Response]:
+    def _sent(
+        self, path: str, content: bytes, timeout: float, content_type: str = "application/json"
+    ) -> Iterator[httpx2.Response]:
         key = self.endpoint.credential()
-        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
+        headers = {"content-type": content_type} | ({"authorization": f"Bearer {key}"} if key else {})
         url, limits = self.endpoint.base.rstrip("/") + path, limits_within(timeout, self._policy)
         with (
             http_faults(self.endpoint),

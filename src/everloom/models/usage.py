@@ -9,25 +9,27 @@ import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
 from datetime import datetime
-from operator import add, mul
+from operator import add
 from threading import Lock
 from typing import Protocol, TypeVar
 
 from everloom.clock import Clock, SystemClock
 from everloom.errors import ProviderDenied, ProviderError
-from everloom.models.catalog import FREE, price_of
-
-_MILLION = 1_000_000
+from everloom.models.catalog import BUILT_IN, Catalog
 
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """The tokens of one or more replies; `input` excludes what was read from or written to a cache."""
+    """The tokens of one or more replies; `input` excludes what was read from or written to a cache.
+
+    `cached_hour` is the part of `cached_written` that the provider keeps for an hour, which costs more.
+    """
 
     input: int = 0
     output: int = 0
     cached_read: int = 0
     cached_written: int = 0
+    cached_hour: int = 0
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(*map(add, astuple(self), astuple(other)))
@@ -36,6 +38,11 @@ class TokenUsage:
     def prompt(self) -> int:
         """All input tokens, cached or not."""
         return self.input + self.cached_read + self.cached_written
+
+    @property
+    def cached_share(self) -> float | None:
+        """The share of the input tokens that was read from a cache; None if there was no input."""
+        return self.cached_read / self.prompt if self.prompt else None
 
     @property
     def total(self) -> int:
@@ -67,13 +74,6 @@ class Spent:
         return self.input_tokens + self.output_tokens
 
 
-def cost(usage: TokenUsage, model: str) -> float | None:
-    """Compute the cost of a usage in dollars; None when the model's price is not known."""
-    price = price_of(model)
-    # `TokenUsage` and `Price` have the same four kinds of tokens, in the same order.
-    return None if price is None else sum(map(mul, astuple(usage), astuple(price))) / _MILLION
-
-
 @dataclass(frozen=True, slots=True)
 class UsageRecord:
     """One request to a model, its purpose and its cost; `error` is the reason if there was no answer."""
@@ -98,14 +98,15 @@ class Recorder(Protocol):
 class Budget:
     """A limit on spending; replies are counted when they arrive, so the last one may overshoot."""
 
-    def __init__(self, *, dollars: float | None = None, tokens: int | None = None) -> None:
+    def __init__(self, *, dollars: float | None = None, tokens: int | None = None, catalog: Catalog = BUILT_IN) -> None:
         self.dollars, self.tokens = dollars, tokens
+        self._catalog = catalog
         self.spent_dollars, self.spent_tokens = 0.0, 0
         self._lock = Lock()
 
     def admit(self, model: str) -> None:
         """Raise an error when the budget is spent, or when it is in dollars and the model's price is not known."""
-        if self.dollars is not None and price_of(model) is None:
+        if self.dollars is not None and self._catalog.price(model) is None:
             raise _unpriced(model)
         if self.dollars is not None and self.spent_dollars >= self.dollars:
             raise _spent(f"${self.spent_dollars:.4f} of ${self.dollars:.4f}")
@@ -126,20 +127,24 @@ class DayBudget:
     function that reads it decides which day it is, and in which time zone.
     """
 
-    def __init__(self, dollars: float | None, spent_today: Callable[[], float]) -> None:
+    def __init__(self, dollars: float | None, spent_today: Callable[[], float], catalog: Catalog = BUILT_IN) -> None:
         self.dollars = dollars
         self._spent_today = spent_today
+        self._catalog = catalog
 
     def choose(self, large: str, small: str) -> str:
         """Choose the large model, or the small one once the day's dollars are spent; raise if that would not help."""
-        if self.dollars is None or price_of(large) == FREE:
+        if self.dollars is None:
             return large
-        if price_of(large) is None:
+        price = self._catalog.price(large)
+        if price is None:
             raise _unpriced(large)
+        if price.is_free:
+            return large
         if self._spent_today() < self.dollars:
             return large
         # A model without a known price may be the more expensive one, so it does not replace the large one.
-        if small == large or price_of(small) is None:
+        if small == large or self._catalog.price(small) is None:
             reason = "there is no smaller model" if small == large else f"the price of {small} is not known"
             hint = "raise mind.dollars_a_day, set llm.small, or wait for tomorrow"
             raise ProviderDenied(f"today's ${self.dollars:.2f} for language models is spent and {reason}", hint=hint)
@@ -156,11 +161,12 @@ _ReplyT = TypeVar("_ReplyT", bound=_HasUsage)
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """What a model reports its costs to, and the budget that may forbid a request."""
+    """What a model reports its costs to, the prices that it goes by, and the budget that may forbid a request."""
 
     recorder: Recorder | None = None
     budget: Budget | None = None
     clock: Clock = field(default_factory=SystemClock)
+    catalog: Catalog = BUILT_IN
 
 
 class MeteredModel:
@@ -182,8 +188,8 @@ class MeteredModel:
         return None
 
     def cost(self, usage: TokenUsage) -> float | None:
-        """Compute the cost of a usage in dollars; None when the model's price is not known."""
-        return cost(usage, self.name)
+        """Compute the cost of one request in dollars; None when its price is not known."""
+        return self._meter.catalog.cost(usage, self.name)
 
     def _admit(self) -> None:
         if self._meter.budget:
@@ -215,7 +221,7 @@ class MeteredModel:
 
 
 def _unpriced(model: str) -> ProviderDenied:
-    hint = "limit tokens instead, or choose a model whose price is known"
+    hint = f"say what it costs, such as `everloom config set models.prices '{model}=2/10'`, or choose another model"
     return ProviderDenied(f"a budget in dollars cannot be enforced for {model}: its price is not known", hint=hint)
 
 

@@ -15,9 +15,9 @@ from everloom.models.ask import StopReason
 from everloom.models.talk import (
     Block,
     Compacted,
+    MediaBlock,
     Say,
     TalkReply,
-    TalkRequest,
     TextBlock,
     Thought,
     ToolResult,
@@ -76,29 +76,59 @@ def _append(sendable: list[Turn], turn: Turn) -> None:
         sendable.append(turn)
 
 
-def chat_messages(request: TalkRequest, write_use: Callable[[ToolUse], Json]) -> list[Json]:
-    """Write a round as chat messages, as OpenAI and Ollama expect them, the system message first."""
+def spoken_places(turns: Sequence[Turn]) -> list[int]:
+    """Find the turns in which the user says something, and does not merely return what tools brought."""
+    return [
+        place
+        for place, turn in enumerate(turns)
+        if turn.role == "user" and any(not isinstance(block, ToolResult) for block in turn.blocks)
+    ]
+
+
+def aside_place(turns: Sequence[Turn]) -> int | None:
+    """Find the turn that an aside is added to: the newest message; None if the user has no turn.
+
+    Where a provider compacted the message away in the middle of a tool loop, it is the first turn of the user that is
+    left. Either stays the same until the loop ends, as a provider demands of everything before a thought.
+    """
+    spoken = spoken_places(turns)
+    return spoken[-1] if spoken else next((at for at, turn in enumerate(turns) if turn.role == "user"), None)
+
+
+def with_aside(turns: Sequence[Turn], aside: str) -> list[Turn]:
+    """Add an aside to the end of the newest message."""
+    place = aside_place(turns) if aside.strip() else None
+    return [Turn(turn.role, (*turn.blocks, TextBlock(aside))) if at == place else turn for at, turn in enumerate(turns)]
+
+
+def chat_messages(
+    system: str, turns: Iterable[Turn], write_use: Callable[[ToolUse], Json], write_content: Callable[[Turn], Json]
+) -> list[Json]:
+    """Write turns as chat messages, as OpenAI and Ollama expect them, the system message first.
+
+    `write_content` writes what the user said and showed.
+    """
     names: dict[str, str] = {}
-    written: list[Json] = [{"role": "system", "content": request.system}] if request.system.strip() else []
-    for turn in sendable_turns(request.turns):
+    written: list[Json] = [{"role": "system", "content": system}] if system.strip() else []
+    for turn in turns:
         names |= {use.id: use.name for use in turn.uses}
         if turn.role == "user":
-            written += _user_messages(turn, names)
+            written += _user_messages(turn, names, write_content)
             continue
         calls = [write_use(use) for use in turn.uses]
         written.append({"role": "assistant", "content": turn.text, **({"tool_calls": calls} if calls else {})})
     return written
 
 
-def _user_messages(turn: Turn, names: Mapping[str, str]) -> Iterator[Json]:
+def _user_messages(turn: Turn, names: Mapping[str, str], write_content: Callable[[Turn], Json]) -> Iterator[Json]:
     # Results first: OpenAI rejects a tool call that is followed by anything but its result. Ollama pairs the two by the
     # tool's name, OpenAI by the id. Neither has a flag for errors, so the text says that it is one.
     for block in turn.blocks:
         if isinstance(block, ToolResult):
             text = f"Error: {block.text}" if block.is_error else block.text
             yield {"role": "tool", "tool_call_id": block.id, "tool_name": names.get(block.id, ""), "content": text}
-    if any(isinstance(block, TextBlock) for block in turn.blocks):
-        yield {"role": "user", "content": turn.text}
+    if any(isinstance(block, TextBlock | MediaBlock) for block in turn.blocks):
+        yield {"role": "user", **write_content(turn)}
 
 
 def chat_function(tool: ToolSpec) -> Json:

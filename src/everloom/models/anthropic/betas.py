@@ -1,4 +1,4 @@
-"""Anthropic's two ways of compacting: the names of their betas, their request fields, and which models have them.
+"""What Claude models can do, and Anthropic's two ways of compacting: their betas and their request fields.
 
 The place to update when a beta is renamed. Makes no requests; what a server reported is passed in.
 
@@ -15,9 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from everloom.models.catalog import BUILT_IN
 from everloom.models.talk import AutoCompaction, CompactionMode
+from everloom.models.thinking import EFFORTS
 
 HEADERS = {CompactionMode.ON_DEMAND: "compact-2026-09-04", CompactionMode.THRESHOLD: "compact-2026-01-12"}
 NATIVE = frozenset({"memory_20250818"})  # types of tools that every Claude model has built in
@@ -26,6 +28,12 @@ LEAST_TRIGGER = 50_000  # input tokens; the API rejects a lower trigger
 # of a conversation, so an unknown name never compacts and gets a small window.
 _COMPACTS = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-5|claude-opus-4-[678]|claude-sonnet-4-6")
 _LONG = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-5")
+_THINKING: Mapping[str, frozenset[str]] = {
+    "always": frozenset({"adaptive"}),
+    "by itself": frozenset({"adaptive", "disabled", "between_tools"}),
+    "if asked": frozenset({"adaptive", "disabled"}),
+    "": frozenset(),
+}
 _LONG_WINDOW, _CLAUDE_WINDOW, _OTHER_WINDOW = 1_000_000, 200_000, 32_768
 
 
@@ -35,9 +43,16 @@ class _Support(BaseModel):
     compact_20260112: _Support | None = None
 
 
+class _ThinkingSupport(BaseModel):
+    types: dict[str, _Support] = Field(default_factory=dict)
+
+
 class _Capabilities(BaseModel):
     compaction: _Support | None = None
     context_management: _Support | None = None
+    thinking: _ThinkingSupport | None = None
+    # Beside the levels, whether there are any.
+    effort: dict[str, _Support | bool | None] | None = None
 
 
 class Listing(BaseModel):
@@ -49,16 +64,23 @@ class Listing(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """How a model compacts conversations, and the size of its context window."""
+    """How a model compacts conversations, the size of its context window, and how it can be told to think.
+
+    `thinking` has the types of thinking that it takes, `efforts` the levels.
+    """
 
     compacts: CompactionMode
     window: int
+    thinking: frozenset[str] = frozenset()
+    efforts: tuple[str, ...] = ()
 
 
 def ability_by_name(model: str) -> Ability:
     """Derive a model's ability from its name alone; an unknown model never compacts."""
     window = _LONG_WINDOW if _LONG.match(model) else _CLAUDE_WINDOW if model.startswith("claude-") else _OTHER_WINDOW
-    return Ability(CompactionMode.ON_DEMAND if _COMPACTS.match(model) else CompactionMode.NEVER, window)
+    mode = CompactionMode.ON_DEMAND if _COMPACTS.match(model) else CompactionMode.NEVER
+    facts = BUILT_IN.facts(f"anthropic:{model}")
+    return Ability(mode, window, _THINKING[facts.thinks], facts.efforts)
 
 
 def ability_by_listing(model: str, listing: Listing) -> Ability:
@@ -69,7 +91,18 @@ def ability_by_listing(model: str, listing: Listing) -> Ability:
     automatic = can.context_management and can.context_management.compact_20260112
     mode = CompactionMode.THRESHOLD if automatic and automatic.supported else CompactionMode.NEVER
     mode = CompactionMode.ON_DEMAND if demanded and demanded.supported else mode
-    return Ability(mode, listing.max_input_tokens or ability_by_name(model).window)
+    named = ability_by_name(model)
+    return Ability(
+        mode,
+        listing.max_input_tokens or named.window,
+        # A server that does not say what it takes is one that knows less than the model's name does.
+        named.thinking if can.thinking is None else frozenset(_supported(can.thinking.types)),
+        named.efforts if can.effort is None else tuple(each for each in EFFORTS if each in _supported(can.effort)),
+    )
+
+
+def _supported(kinds: Mapping[str, _Support | bool | None]) -> set[str]:
+    return {name for name, each in kinds.items() if isinstance(each, _Support) and each.supported}
 
 
 def on_demand(instructions: str) -> dict[str, Any]:

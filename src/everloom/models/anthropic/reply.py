@@ -40,21 +40,28 @@ _STATUSES = {
 
 
 # Everything that a compatible server may omit has a default here.
+class _CacheWrites(BaseModel):
+    ephemeral_1h_input_tokens: int | None = None
+
+
 class _ClaudeTokens(BaseModel):
     type: str = "message"
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
+    cache_creation: _CacheWrites | None = None
     iterations: list[_ClaudeTokens] | None = None
 
     @property
     def usage(self) -> TokenUsage:
+        written = self.cache_creation or _CacheWrites()
         return TokenUsage(
             self.input_tokens or 0,
             self.output_tokens or 0,
             self.cache_read_input_tokens or 0,
             self.cache_creation_input_tokens or 0,
+            written.ephemeral_1h_input_tokens or 0,
         )
 
 
@@ -162,6 +169,7 @@ class MessageReader:
         if tokens:
             self._tokens = self._tokens.model_copy(update=tokens.model_dump(exclude_none=True, exclude_unset=True))
             self._tokens.iterations = tokens.iterations or self._tokens.iterations
+            self._tokens.cache_creation = tokens.cache_creation or self._tokens.cache_creation
 
     def _reply(self) -> TalkReply:
         if self._stop == "refusal":

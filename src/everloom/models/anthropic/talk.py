@@ -1,7 +1,7 @@
 """Conversations with Claude: streamed, with tools, cached prompts and Anthropic's own compaction.
 
-Writes requests; `reply.py` reads the replies, `betas.py` knows the names of betas. Refuses to decide when to compact:
-the caller does.
+Writes requests; `reply.py` reads the replies, `betas.py` knows the names of betas, `marks.py` decides what is cached.
+Refuses to decide when to compact: the caller does.
 """
 
 from __future__ import annotations
@@ -16,11 +16,16 @@ from everloom.errors import MalformedReply, ProviderBusy, ProviderError, Provide
 from everloom.models.anthropic import betas
 from everloom.models.anthropic.betas import Ability, Listing
 from everloom.models.anthropic.client import AnthropicClient
+from everloom.models.anthropic.marks import cache_control, marks_of
 from everloom.models.anthropic.reply import MessageReader
+from everloom.models.anthropic.thinking import reply_limit, thinking_steps, with_wish
+from everloom.models.media import IMAGES, PDF, Eyes, MediaLimits, Shown
 from everloom.models.talk import (
     Block,
+    CacheLife,
     Compacted,
     CompactionMode,
+    MediaBlock,
     Say,
     TalkReply,
     TalkRequest,
@@ -32,8 +37,9 @@ from everloom.models.talk import (
     Turn,
 )
 from everloom.models.text import well_formed
+from everloom.models.thinking import UNCHOSEN, ThinkingChoice, ThinkingWish
 from everloom.models.transport import Endpoint, RetryPolicy, bounded, read_reply
-from everloom.models.wire import Json, TextSink, read_events, read_objects, sendable_turns
+from everloom.models.wire import Json, TextSink, read_events, read_objects, sendable_turns, with_aside
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
@@ -41,22 +47,26 @@ if TYPE_CHECKING:
 
     Attempt = Callable[[Anthropic, Timeout, Json], TalkReply]
 
-_CACHED = {"cache_control": {"type": "ephemeral"}}
 # Characters that Anthropic rejects in the id of a tool call. A conversation may have begun with another provider, whose
 # ids contain them.
 _STRANGE = re.compile(r"[^a-zA-Z0-9_-]")
+_SIGNED = ("thinking", "redacted_thinking", "compaction")
+# The documentation's limits: 5 MB for a picture, 32 MB for a whole request.
+_LIMITS = MediaLimits(IMAGES | {PDF}, image=5_000_000, document=24_000_000, total=26_000_000)
 _ASKING = 10.0  # seconds for a request about the model itself
 
 
 class AnthropicTalk:
     """A conversational Claude model."""
 
-    def __init__(self, endpoint: Endpoint, model: str, policy: RetryPolicy) -> None:
+    def __init__(self, endpoint: Endpoint, model: str, policy: RetryPolicy, choice: ThinkingChoice = UNCHOSEN) -> None:
         self.name = f"anthropic:{model}"
         self._client = AnthropicClient(endpoint, policy)
         self._model = model
+        self._wish = ThinkingWish(self.name, choice, lambda: thinking_steps(choice, self._ability()))
         self._known: Ability | None = None
         self._lock = Lock()
+        self._eyes = Eyes(_LIMITS)
 
     @property
     def compacts(self) -> CompactionMode:
@@ -107,8 +117,19 @@ class AnthropicTalk:
         """
 
         def persevere(request: TalkRequest) -> TalkReply:
-            params = self._params(request, compaction)
-            return self._client.persist(lambda sdk, limits: attempt(sdk, limits, params), may_retry)
+            limit = reply_limit(self._model, request.max_tokens, self._wish.choice)
+
+            def show(turns: list[Turn], shown: Shown) -> TalkReply:
+                written = self._params(replace(request, turns=tuple(turns)), compaction, shown)
+                params = {**written, "max_tokens": limit}
+
+                def send(wish: Json) -> TalkReply:
+                    wished = with_wish(params, wish)
+                    return self._client.persist(lambda sdk, limits: attempt(sdk, limits, wished), may_retry)
+
+                return self._wish.attempt(send)
+
+            return self._eyes.look(request.turns, request.media, show)
 
         try:
             return persevere(request)
@@ -117,17 +138,21 @@ class AnthropicTalk:
                 raise
         return persevere(replace(request, turns=tuple(_in_words(turn) for turn in request.turns)))
 
-    def _params(self, request: TalkRequest, compaction: Json) -> Json:
+    def _params(self, request: TalkRequest, compaction: Json, shown: Shown) -> Json:
         # Finding out what the model can do may cost a request, so it happens only when a compaction is involved.
         mode = self.compacts if compaction or _has_raw(request) else CompactionMode.NEVER
         turns = sendable_turns(request.turns, lambda raw: betas.is_made_by(mode, raw), keeps_thoughts=True)
         # `sendable_turns` begins with the last compaction, so that a raw block can only be in the first turn.
         starts_compacted = any(isinstance(block, Compacted) for turn in turns[:1] for block in turn.blocks)
-        messages = [{"role": turn.role, "content": [_block(block) for block in turn.blocks]} for turn in turns]
-        _mark_end(messages)
+        messages: list[Json] = [
+            {"role": turn.role, "content": [_block(block, shown) for block in turn.blocks]}
+            for turn in with_aside(turns, request.aside)
+        ]
+        for mark in marks_of(request, turns):
+            _mark(messages[mark.turn]["content"][: len(turns[mark.turn].blocks)], mark.life)
         params: Json = {"model": self._model, "max_tokens": request.max_tokens, "messages": messages, **compaction}
         if system := well_formed(request.system).strip():
-            params["system"] = [{"type": "text", "text": system, **_CACHED}]
+            params["system"] = [{"type": "text", "text": system, "cache_control": cache_control(request.cache_life)}]
         # Tools are sent even if they may not be used: a conversation that contains tool calls is rejected without them.
         if request.tools:
             params["tools"] = [_tool(tool) for tool in request.tools]
@@ -166,8 +191,12 @@ def _in_words(turn: Turn) -> Turn:
     return Turn(turn.role, tuple(Compacted(one.text) if isinstance(one, Compacted) else one for one in turn.blocks))
 
 
-def _block(block: Block) -> Json:
+def _block(block: Block, shown: Shown) -> Json:
     match block:
+        case MediaBlock():
+            source = {"type": "base64", "media_type": block.media_type, "data": shown[block.hash]}
+            is_image = block.media_type in IMAGES
+            return {"type": "image", "source": source} if is_image else {"type": "document", "source": source}
         case TextBlock():
             return {"type": "text", "text": well_formed(block.text)}
         case ToolUse():
@@ -189,14 +218,9 @@ def _tool(tool: ToolSpec) -> Json:
     return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
 
 
-def _mark_end(messages: list[Json]) -> None:
-    """Mark the end of the conversation, so that the next round reads all of it from the cache.
-
-    Only the last message needs a mark: the provider finds the longest cached prefix before it by itself. Thoughts and
-    compactions are signed and must be sent back unchanged, without a mark.
-    """
-    blocks: list[dict[str, Any]] = messages[-1]["content"] if messages else []
+def _mark(blocks: list[dict[str, Any]], life: CacheLife) -> None:
+    """Mark the last of these blocks that may be marked: those that are signed must be sent back unchanged."""
     for block in reversed(blocks):
-        if block["type"] in ("text", "tool_result", "tool_use"):
-            block.update(_CACHED)
+        if block["type"] not in _SIGNED:
+            block["cache_control"] = cache_control(life)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -9,6 +10,7 @@ from pydantic import BaseModel
 from everloom.models.ask import MESSAGE_OVERHEAD, AskReply, AskRequest, StopReason
 from everloom.models.shape import Schema
 from everloom.models.text import estimate
+from everloom.models.thinking import UNCHOSEN, Json, ThinkingChoice, ThinkingWish, nearest_effort, roomy
 from everloom.models.transport import Transport
 from everloom.models.usage import TokenUsage
 
@@ -49,27 +51,39 @@ class OllamaReply(BaseModel):
         return _STOPS.get(self.done_reason or "", StopReason.OTHER)
 
 
+def think_steps(choice: ThinkingChoice, values: Sequence[bool | str] | None = None) -> list[Json]:
+    """List what to ask a model for; `values` are those that Ollama reports for it, None if it does not tell."""
+    is_off = choice.thinking == "off"
+    # Levels come before the plain switch: a model that has levels ignores it.
+    level = None if is_off else nearest_effort(choice.effort, [each for each in values or () if isinstance(each, str)])
+    plain = not is_off
+    steps: list[Json] = [{"think": level}] if level else []
+    return [*steps, {"think": plain}] if values is None or plain in values else steps
+
+
 class OllamaAsk:
     """A model that answers questions."""
 
-    def __init__(self, transport: Transport, model: str) -> None:
+    def __init__(self, transport: Transport, model: str, choice: ThinkingChoice = UNCHOSEN) -> None:
         self.name = f"ollama:{model}"
         self._transport = transport
         self._model = model
+        self._wish = ThinkingWish(self.name, choice, lambda: think_steps(choice))
 
     def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
         """Send one request to the server."""
         messages = request.chat_messages(schema)
-        needed = sum(estimate(message["content"]) + MESSAGE_OVERHEAD for message in messages) + request.max_tokens
+        limit = roomy(request.max_tokens, self._wish.choice, thinks=False)
+        needed = sum(estimate(message["content"]) + MESSAGE_OVERHEAD for message in messages) + limit
         body: dict[str, object] = {
             "model": self._model,
             "messages": messages,
             "stream": False,
-            "options": {"num_predict": request.max_tokens, "num_ctx": max(_LEAST_CONTEXT, context_for(needed))},
+            "options": {"num_predict": limit, "num_ctx": max(_LEAST_CONTEXT, context_for(needed))},
         }
         if schema is not None:
             body["format"] = schema
-        reply = self._transport.post(PATH, body, OllamaReply)
+        reply = self._wish.attempt(lambda wish: self._transport.post(PATH, {**body, **wish}, OllamaReply))
         usage = TokenUsage(reply.prompt_eval_count, reply.eval_count)
         return AskReply(reply.message.content or "", usage, self.name, reply.stop)
 

@@ -10,6 +10,7 @@ from everloom.errors import ProviderRefused
 from everloom.models.ask import AskReply, AskRequest, StopReason
 from everloom.models.shape import Schema
 from everloom.models.text import shortened
+from everloom.models.thinking import UNCHOSEN, Json, ThinkingChoice, ThinkingWish, roomy
 from everloom.models.transport import Endpoint, OptionalFeature, Transport
 from everloom.models.usage import TokenUsage
 
@@ -58,6 +59,14 @@ def length_limit(endpoint: Endpoint) -> str:
     return "max_completion_tokens" if endpoint.needs_key else "max_tokens"
 
 
+def effort_steps(choice: ThinkingChoice) -> list[Json]:
+    """List what to ask a server for: these servers report no levels, so lower ones follow until one is taken."""
+    # To think not at all is a level here, too. Without a level, those who think do so without being asked.
+    higher = ("xhigh", "high")
+    levels = {"max": higher, "xhigh": higher, None: ()}.get(choice.effort, (choice.effort,))
+    return [{"reasoning_effort": each} for each in (("none", "minimal") if choice.thinking == "off" else levels)]
+
+
 def refused(name: str, reason: str) -> ProviderRefused:
     """Make the error for a model that declined."""
     return ProviderRefused(f"{name} declined to answer: {shortened(reason or 'content filter')}")
@@ -66,19 +75,24 @@ def refused(name: str, reason: str) -> ProviderRefused:
 class OpenAIAsk:
     """A model that answers through chat completions; a server without strict mode gets the schema in words only."""
 
-    def __init__(self, transport: Transport, model: str) -> None:
+    def __init__(self, transport: Transport, model: str, choice: ThinkingChoice = UNCHOSEN) -> None:
         self.name = f"openai:{model}"
         self._transport = transport
         self._model = model
+        self._wish = ThinkingWish(self.name, choice, lambda: effort_steps(choice))
         self._strict_mode = OptionalFeature("response_format|json_schema")
 
     def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
         """Send one request to the server."""
+        limit = roomy(request.max_tokens, self._wish.choice, thinks=False)
         body = {
             "model": self._model,
             "messages": request.chat_messages(schema),
-            length_limit(self._transport.endpoint): request.max_tokens,
+            length_limit(self._transport.endpoint): limit,
         }
+        return self._wish.attempt(lambda wish: self._asked({**body, **wish}, schema))
+
+    def _asked(self, body: dict[str, object], schema: Schema | None) -> AskReply:
         if schema is None:
             return self._post(body)
         strict = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}

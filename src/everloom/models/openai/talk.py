@@ -12,10 +12,20 @@ from pydantic import BaseModel, Field, ValidationError
 from everloom.errors import MalformedReply, ProviderError
 from everloom.models import wire
 from everloom.models.ask import StopReason
-from everloom.models.catalog import openai_window
-from everloom.models.openai.ask import PATH, CompletionWords, OpenAITokens, length_limit, refused
-from everloom.models.talk import Say, TalkReply, TalkRequest, ToolUse, WithoutCompaction
+from everloom.models.media import IMAGES, PDF, Eyes, MediaLimits, Shown
+from everloom.models.openai.ask import PATH, CompletionWords, OpenAITokens, effort_steps, length_limit, refused
+from everloom.models.talk import (
+    MediaBlock,
+    Say,
+    TalkReply,
+    TalkRequest,
+    TextBlock,
+    ToolUse,
+    Turn,
+    WithoutCompaction,
+)
 from everloom.models.text import estimate, shortened
+from everloom.models.thinking import UNCHOSEN, ThinkingChoice, ThinkingWish, roomy
 from everloom.models.transport import Endpoint, OptionalFeature, Transport
 from everloom.models.usage import TokenUsage
 from everloom.models.wire import Json, ReasoningFilter, TextSink
@@ -26,6 +36,8 @@ _STOPS = {
     "tool_calls": StopReason.TOOLS,
     "function_call": StopReason.TOOLS,
 }
+# November 2026: 20 MB for a picture, 32 MB for all files of a request.
+_LIMITS = MediaLimits(IMAGES | {PDF}, image=20_000_000, document=30_000_000, total=30_000_000)
 
 
 class _FunctionDelta(BaseModel):
@@ -57,35 +69,43 @@ class _CompletionChunk(BaseModel):
 class OpenAITalk(WithoutCompaction):
     """A conversational model behind chat completions."""
 
-    def __init__(self, transport: Transport, model: str) -> None:
+    def __init__(self, transport: Transport, model: str, window: int, choice: ThinkingChoice = UNCHOSEN) -> None:
         self.name = f"openai:{model}"
+        self._wish = ThinkingWish(self.name, choice, lambda: effort_steps(choice))
+        self.window = window
         self._transport = transport
         self._model = model
         self._counts = OptionalFeature("stream_options|include_usage")
-
-    @property
-    def window(self) -> int:
-        """The size of its context window in tokens, by its name."""
-        return openai_window(self._model)
+        self._eyes = Eyes(_LIMITS)
 
     def talk(self, request: TalkRequest, say: Say) -> TalkReply:
         """Run one round; it is retried only while no text has arrived."""
+        sink = TextSink(say)
+
+        def send(turns: list[Turn], shown: Shown) -> TalkReply:
+            body = self._body(request, turns, shown)
+            return self._wish.attempt(lambda wish: self._counted(request, {**body, **wish}, sink))
+
+        return self._eyes.look(wire.sendable_turns(request.turns), request.media, send)
+
+    def _counted(self, request: TalkRequest, body: Json, sink: TextSink) -> TalkReply:
         # A stream reports its usage only on request, and some compatible servers reject the option.
-        sink, body = TextSink(say), self._body(request)
         counted = {**body, "stream_options": {"include_usage": True}}
         return self._counts.attempt(
             lambda: self._stream(request, counted, sink), lambda: self._stream(request, body, sink)
         )
 
-    def _body(self, request: TalkRequest) -> Json:
-        messages = wire.chat_messages(request, _call)
+    def _body(self, request: TalkRequest, turns: list[Turn], shown: Shown) -> Json:
+        messages = wire.chat_messages(
+            request.system, wire.with_aside(turns, request.aside), _call, lambda turn: _content(turn, shown)
+        )
         for message in messages:
             message.pop("tool_name", None)  # for Ollama only; strict servers reject unknown fields
         tools: Json = {"tools": [wire.chat_function(tool) for tool in request.tools]} if request.tools else {}
         if tools and not request.may_use:
             tools["tool_choice"] = "none"
-        limit = length_limit(self._transport.endpoint)
-        return {"model": self._model, "messages": messages, limit: request.max_tokens, "stream": True, **tools}
+        limit = {length_limit(self._transport.endpoint): roomy(request.max_tokens, self._wish.choice, thinks=False)}
+        return {"model": self._model, "messages": messages, **limit, "stream": True, **tools}
 
     def _stream(self, request: TalkRequest, body: Json, sink: TextSink) -> TalkReply:
         def read(chunks: Iterator[bytes]) -> TalkReply:
@@ -170,6 +190,25 @@ class _ChunkReader:
         said = self._spoken.text + "".join(use.arguments for use in self._uses)
         # The server does not count: estimates keep budgets and the size of the conversation roughly right.
         return TokenUsage(request.estimate(), estimate(said))
+
+
+def _content(turn: Turn, shown: Shown) -> Json:
+    """Write what the user said: plain text unless something is shown, because not every server takes parts."""
+    if not any(isinstance(block, MediaBlock) for block in turn.blocks):
+        return {"content": turn.text}
+    parts: list[Json] = []
+    for block in turn.blocks:
+        if isinstance(block, TextBlock):
+            parts.append({"type": "text", "text": block.text})
+        elif isinstance(block, MediaBlock):
+            url = f"data:{block.media_type};base64,{shown[block.hash]}"
+            is_image = block.media_type in IMAGES
+            parts.append(
+                {"type": "image_url", "image_url": {"url": url}}
+                if is_image
+                else {"type": "file", "file": {"filename": block.name, "file_data": url}}
+            )
+    return {"content": parts}
 
 
 def _call(use: ToolUse) -> Json:
