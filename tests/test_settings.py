@@ -131,6 +131,14 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
     assert settings.store.url.startswith("sqlite://")
 
 
+def test_a_setting_that_is_no_more_does_not_break_an_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "everloom.toml"
+    path.write_text("[mind]\nprompt_minutes = 5.0\ntool_rounds = 3\n")
+    settings, origins = load(path, environ={"EVERLOOM_MIND_PROMPT_MINUTES": "5"})
+    assert settings.mind.tool_rounds == 3
+    assert "mind.prompt_minutes" not in {each.name for each in origins}
+
+
 def test_an_empty_variable_is_no_value() -> None:
     assert from_environment({"EVERLOOM_STORE_URL": "", "EVERLOOM_WORKSPACE_NAME": "x"}) == {"workspace.name": "x"}
 

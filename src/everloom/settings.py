@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,13 +15,22 @@ from typing import Annotated, Any, Literal
 from zoneinfo import available_timezones
 
 import platformdirs
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 
 from everloom.errors import Rejected
+from everloom.mind.hands.servers import ToolServer, read_servers
+from everloom.mind.people import read_people, split_people
+from everloom.models.catalog import read_price, read_window
+from everloom.models.thinking import Effort, Thinking
+from everloom.sections import BridgeSettings, DiscordSettings, EmailSettings, MatrixSettings, Section, SlackSettings
+from everloom.sections import Parted as _Parted
+from everloom.sections import parted as _parted
 from everloom.store.address import as_url, sqlite_url
 
 PREFIX = "EVERLOOM_"
 _FILE_NAME = "everloom.toml"
+# Settings of earlier versions that mean nothing any more; a file that still has them is read as if it had not.
+_RETIRED = frozenset({"mind.prompt_minutes"})
 
 
 def local_zone() -> str:
@@ -39,12 +48,16 @@ def data_directory() -> Path:
     return Path(platformdirs.user_data_dir("everloom"))
 
 
-def _parted(value: object) -> object:
-    """Split one text at its commas: environment variables and flags cannot hold a list."""
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+def _readable(read: Callable[[str], tuple[str, object]]) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
+    """Make a check that each part of a list can be read, and that none says a second time what another says."""
 
+    def check(parts: tuple[str, ...]) -> tuple[str, ...]:
+        names = [read(part)[0] for part in parts]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"{twice[0]} is given twice")
+        return parts
 
-_Parted = Annotated[tuple[str, ...], BeforeValidator(_parted)]
+    return check
 
 
 def _inner_folder(value: str) -> str:
@@ -55,11 +68,15 @@ def _inner_folder(value: str) -> str:
     return "/".join(parts)
 
 
-class Section(BaseModel):
-    """A group of settings; an unknown name in it is an error, so that a typing mistake does not pass silently."""
+def _each_person(value: object) -> object:
+    return tuple(split_people(value)) if isinstance(value, str) else value
 
-    # Frozen, because one object is shared by all threads of a process and by every workspace.
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+def _people(lines: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return tuple(map(str, read_people(lines)))
+    except Rejected as error:
+        raise ValueError(f"{error.message} ({error.hint})" if error.hint else error.message) from None
 
 
 class StoreSettings(Section):
@@ -77,6 +94,12 @@ class StoreSettings(Section):
     lock_seconds: float = Field(default=30.0, gt=0, description="how long a write waits for other writers")
     statement_seconds: float = Field(
         default=15.0, ge=1, description="how long one statement may take to read, or a server may stay silent"
+    )
+    connections: int = Field(
+        default=16, ge=2, le=1_000, description="how many connections a process opens to PostgreSQL at most"
+    )
+    prepared_statements: bool = Field(
+        default=True, description="leave statements prepared in PostgreSQL; false for poolers that cannot handle them"
     )
 
 
@@ -107,6 +130,30 @@ class LlmSettings(Section):
     large: str | None = Field(default=None, description="anthropic:MODEL, openai:MODEL, ollama:MODEL or scripted:FILE")
     small: str | None = Field(default=None, description="a cheaper model for routine work; llm.large if empty")
     dollars: float | None = Field(default=None, ge=0, description="the most dollars that one process may spend")
+    thinking: Thinking | None = Field(
+        default=None,
+        description="whether llm.large thinks before it answers: adaptive or off; if empty, as the model does",
+    )
+    effort: Effort | None = Field(
+        default=None,
+        description="how thorough llm.large is: low, medium, high, xhigh or max, or the nearest that the model takes; "
+        "if empty, as the model does",
+    )
+    small_thinking: Thinking | None = Field(default=None, description="the same as llm.thinking for the small model")
+    small_effort: Effort | None = Field(default=None, description="the same as llm.effort for the small model")
+
+
+class ModelSettings(Section):
+    """What is known about language models beyond what is built in; `everloom models` lists both."""
+
+    prices: Annotated[tuple[str, ...], BeforeValidator(_parted), AfterValidator(_readable(read_price))] = Field(
+        default=(),
+        description="dollars per million tokens, MODEL=INPUT/OUTPUT/CACHED READ/CACHED WRITE/CACHED WRITE FOR AN HOUR, "
+        "the last three if they differ: openai:my-model=2/10/0.2; 0/0 is free",
+    )
+    windows: Annotated[tuple[str, ...], BeforeValidator(_parted), AfterValidator(_readable(read_window))] = Field(
+        default=(), description="context windows in tokens of models whose server does not tell: openai:my-model=200000"
+    )
 
 
 class SemanticSettings(Section):
@@ -203,8 +250,12 @@ class MindSettings(Section):
         default=100_000, ge=1_000, description="number of input tokens from which the oldest turns are summarised"
     )
     tool_rounds: int = Field(default=12, ge=1, le=100, description="how many rounds of tool calls one turn may take")
-    reply_tokens: int = Field(default=4_096, ge=16, description="the most tokens in one reply")
-    prompt_minutes: float = Field(default=10.0, gt=0, description="age at which the system prompt is rebuilt")
+    reply_tokens: int = Field(default=4_096, ge=16, description="the most tokens in one reply, beside thinking")
+    cache_life: Literal["5m", "1h"] = Field(
+        default="5m",
+        description="how long Anthropic keeps the conversation in its cache: 5m, or 1h, which costs more to write and "
+        "pays if you pause longer",
+    )
     heartbeat_hours: float = Field(default=0.0, ge=0, description="hours between heartbeats; 0 for none")
     quiet_from: int = Field(default=23, ge=0, le=23, description="local hour from which the agent does not speak first")
     quiet_until: int = Field(
@@ -212,6 +263,12 @@ class MindSettings(Section):
     )
     self_awareness_hour: int = Field(
         default=21, ge=0, le=23, description="local hour of the nightly pass over the notes"
+    )
+    prune_facts: bool = Field(
+        default=True, description="set repeated and long faded facts aside, a few each night; nothing is erased"
+    )
+    prune_after_days: int = Field(
+        default=180, ge=30, le=36_500, description="days without use after which a passing fact is set aside"
     )
     dollars_a_day: float | None = Field(
         default=None, ge=0, description="daily budget; once it is spent, llm.small converses until midnight"
@@ -222,6 +279,50 @@ class MindSettings(Section):
     memory_tool: bool = Field(
         default=False, description="also offer the notes to the agent through Anthropic's memory tool"
     )
+    mcp: Annotated[Mapping[str, ToolServer], BeforeValidator(read_servers)] = Field(
+        default_factory=dict, description="MCP servers whose tools the agent may use, each a table [mind.mcp.NAME]"
+    )
+    approve_notes: _Parted = Field(
+        default=(), description="notes that the agent changes only with approval: names or patterns, such as SOUL.md"
+    )
+    action_hours: float = Field(
+        default=24.0, gt=0, le=8_760, description="hours after which something that waits for approval lapses"
+    )
+
+
+class AttachmentSettings(Section):
+    """How much messages may bring in pictures, documents, recordings and files; what is more is left out, and said."""
+
+    file_mb: float = Field(default=20.0, gt=0, le=100, description="the most megabytes of one file")
+    message_mb: float = Field(default=40.0, gt=0, le=500, description="the most megabytes of one message's files")
+    workspace_mb: float = Field(default=2_000.0, gt=0, description="the most megabytes of all files of a workspace")
+    files: int = Field(default=20, ge=0, le=100, description="how many files one message may bring; 0 keeps none")
+
+
+class AlertSettings(Section):
+    """From which costs of models on the person is told, once a day or a month, where they last wrote."""
+
+    budget_share: float = Field(
+        default=0.8, ge=0, le=1, description="share of mind.dollars_a_day from which on the person is told; 0 for never"
+    )
+    dollars_a_month: float | None = Field(
+        default=None, ge=0, description="dollars in a calendar month from which on the person is told"
+    )
+    rise: float = Field(
+        default=3.0,
+        ge=0,
+        description="how many times as much as on a usual day, and at least $1, has to be spent for the person to be "
+        "told; 0 for never",
+    )
+
+
+class VoiceSettings(Section):
+    """Who listens to voice messages."""
+
+    model: str | None = Field(
+        default=None, description="openai:whisper-1, or local:COMMAND that is given a file and prints what it hears"
+    )
+    seconds: float = Field(default=120.0, gt=0, le=3_600, description="how long listening to one message may take")
 
 
 class ReviewSettings(Section):
@@ -238,20 +339,38 @@ class ReviewSettings(Section):
     )
 
 
+class PeopleSettings(Section):
+    """With whom the agent talks; each person and each group has a workspace, and with it a conversation, of its own."""
+
+    known: Annotated[tuple[str, ...], BeforeValidator(_each_person), AfterValidator(_people)] = Field(
+        default=(),
+        description="people and groups, such as: James workspace=james telegram=12345 prefers=telegram; Club group "
+        "telegram=-10077",
+    )
+
+
 class TelegramSettings(Section):
     """Who may talk over Telegram."""
 
     chats: Annotated[tuple[int, ...], BeforeValidator(_parted)] = Field(
-        default=(), description="ids of the chats that are answered; all others are ignored"
+        default=(),
+        description="ids of the chats that are answered, besides those in people.known; the first private one is the "
+        "gateway's own workspace, each other one has its own",
     )
     # Can be changed for a self-hosted bot API server, and for tests.
     base: str = Field(default="https://api.telegram.org", description="address of Telegram's bot API")
 
 
-class GatewaySettings(Section):
+class GatewaySettings(BridgeSettings):
     """How other programs take part in the conversation."""
 
     callback: str | None = Field(default=None, description="address to which replies on the HTTP channel are posted")
+    turns_at_once: int = Field(
+        default=8, ge=1, le=64, description="how many people are answered at the same time; others wait for their turn"
+    )
+    events_wake: bool = Field(
+        default=True, description="whether an event from a machine causes a turn by itself, unless it says otherwise"
+    )
 
 
 class HooksSettings(Section):
@@ -307,6 +426,15 @@ class Secrets(Section):
     anthropic_api_key: SecretStr | None = None
     telegram_bot_token: SecretStr | None = None
     everloom_webhook_secret: SecretStr | None = None
+    # Of bridges that have a secret of their own: NAME=SECRET, separated by commas.
+    everloom_bridge_secrets: SecretStr | None = None
+    matrix_access_token: SecretStr | None = None
+    slack_app_token: SecretStr | None = None
+    slack_bot_token: SecretStr | None = None
+    discord_bot_token: SecretStr | None = None
+    everloom_email_password: SecretStr | None = None
+    # What a mail must contain in its subject or in the address it was sent to, if email.proof asks for it.
+    everloom_email_tag: SecretStr | None = None
     # The token of this program itself as a client, for a store at https://…
     everloom_token: SecretStr | None = None
 
@@ -318,12 +446,21 @@ class Settings(Section):
     workspace: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
     embed: EmbedSettings = Field(default_factory=EmbedSettings)
     llm: LlmSettings = Field(default_factory=LlmSettings)
+    models: ModelSettings = Field(default_factory=ModelSettings)
     semantic: SemanticSettings = Field(default_factory=SemanticSettings)
     episodic: EpisodicSettings = Field(default_factory=EpisodicSettings)
     graph: GraphSettings = Field(default_factory=GraphSettings)
     mind: MindSettings = Field(default_factory=MindSettings)
+    attachments: AttachmentSettings = Field(default_factory=AttachmentSettings)
+    alerts: AlertSettings = Field(default_factory=AlertSettings)
+    voice: VoiceSettings = Field(default_factory=VoiceSettings)
     review: ReviewSettings = Field(default_factory=ReviewSettings)
+    people: PeopleSettings = Field(default_factory=PeopleSettings)
     telegram: TelegramSettings = Field(default_factory=TelegramSettings)
+    slack: SlackSettings = Field(default_factory=SlackSettings)
+    discord: DiscordSettings = Field(default_factory=DiscordSettings)
+    matrix: MatrixSettings = Field(default_factory=MatrixSettings)
+    email: EmailSettings = Field(default_factory=EmailSettings)
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
     hooks: HooksSettings = Field(default_factory=HooksSettings)
     provider: ProviderSettings = Field(default_factory=ProviderSettings)
@@ -384,7 +521,7 @@ def from_file(path: Path, *, must_exist: bool) -> dict[str, Any]:
         raise Rejected(
             f"{path} contains secrets", hint="remove [secrets] and set OPENAI_API_KEY or ANTHROPIC_API_KEY instead"
         )
-    return dotted(tree)
+    return {name: value for name, value in dotted(tree).items() if name not in _RETIRED}
 
 
 def dotted(tree: Mapping[str, Any]) -> dict[str, Any]:
@@ -396,6 +533,11 @@ def dotted(tree: Mapping[str, Any]) -> dict[str, Any]:
         else:
             flat[section] = values
     return flat
+
+
+def variable(name: str) -> str | None:
+    """Read a variable that a setting refers to by its name; None if it is not set or empty."""
+    return os.environ.get(name) or None
 
 
 def from_environment(env: Mapping[str, str]) -> dict[str, Any]:
@@ -438,7 +580,8 @@ def validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings
         # The chain is cut: pydantic's own message repeats the input, which may be a key.
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"][:2])
-        raise Rejected(f"{name}: {first['msg']}", hint=f"it is set in {sources.get(name, 'the defaults')}") from None
+        said = first["msg"].removeprefix("Value error, ")
+        raise Rejected(f"{name}: {said}", hint=f"it is set in {sources.get(name, 'the defaults')}") from None
 
 
 def _origins(settings: Settings, sources: Mapping[str, str]) -> list[SettingOrigin]:

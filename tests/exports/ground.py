@@ -18,6 +18,7 @@ from everloom.exports.shape import exported_tables
 from everloom.imports import take_in
 from everloom.kernel.journal import register
 from everloom.loom import Loom, open_loom
+from everloom.mind import IncomingFile, IncomingMessage
 from everloom.sample import SAMPLE_NAME, make_sample
 from everloom.settings import Settings
 from everloom.store.address import sqlite_path
@@ -67,6 +68,8 @@ def _live_on(loom: Loom) -> None:
     (Path(other.opened.disk.root) / "photo.bin").write_bytes(bytes(range(256)))
     (Path(other.opened.disk.root) / "Harbour.md").write_text("Boats lie here, see [[Lofoten]].\n", encoding="utf-8")
     assert other.follow().added == 1
+    photo = IncomingFile(name="mole.jpg", data=b"\xff\xd8\xff" + bytes(range(256)))
+    place.mind.conversation.take(IncomingMessage(text="the mole", channel="terminal", attachments=(photo,)))
     with place.records("program").write() as writer:
         writer.put(("threads", "one"), "state", {"step": 3}, data=bytes(range(256)))
     with TemporaryDirectory() as folder:
@@ -95,6 +98,45 @@ def _write_by_hand(loom: Loom) -> None:
                 "tokens_before": 900,
                 "tokens_after": 90,
                 "micro_dollars": 12,
+            },
+            "deed": {
+                "id": unit.ids(1)[0],
+                "tool": "append_note",
+                "input_hash": "0" * 64,
+                "input": '{"text": "Audrey sails."}',
+                "messages": "[1]",
+                "began_at": MICROS,
+                "ended_at": None,
+                "answer": "",
+                "has_failed": 0,
+            },
+            "intention": {
+                "id": observation,
+                "state": "surfaced",
+                "not_before": 0,
+                "until": None,
+                "surfaced_at": MICROS,
+                "exchange_id": exchange,
+            },
+            "action": {
+                "id": unit.ids(1)[0],
+                "kind": "tool",
+                "server": "boat",
+                "tool": "sail",
+                "input": '{"where": "Kiel"}',
+                "question": "Action 1: the agent wants to use boat__sail",
+                "state": "done",
+                "is_asked": 1,
+                "call_key": "deed 1",
+                "channel": "terminal",
+                "address": "",
+                "asked_at": MICROS,
+                "expires_at": MICROS,
+                "decided_at": MICROS,
+                "decided_by": "terminal",
+                "began_at": MICROS,
+                "ended_at": MICROS,
+                "result": "Sailed to Kiel.",
             },
             "heartbeat": {
                 "id": fresh["heartbeat"],

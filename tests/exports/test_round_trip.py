@@ -105,6 +105,8 @@ def test_what_came_back_can_be_used(full: FullMemory, store_url: str) -> None:
         assert (found.id, found.text) == (kept.id, kept.text)
         assert place.show(kept.id) == shown
         assert {hit.text for hit in there.search("boat")} <= {"Another boat, of others.", "boat"}
+        (sent,) = place.mind.conversation.log(query="the mole")
+        assert place.mind.conversation.attached(sent.id)[1].endswith(bytes(range(256)))
         # New ids are above all that came along, and what was forgotten stays forgotten.
         highest = rows_of(store_url, "SELECT MAX(id) AS id FROM item")[0]["id"]
         fresh = place.semantic.remember(["boat"], "The boat has a new sail.")
@@ -296,4 +298,5 @@ def test_columns_left_out_are_only_what_every_store_decides_anew() -> None:
         "graph": {"directory"},
         "lease": {"holder", "token", "held_until"},
         "job": {"holder", "held_until"},
+        "contact": {"holder", "reached_until"},
     }

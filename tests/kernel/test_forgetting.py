@@ -476,18 +476,19 @@ def test_a_document_of_no_faculty_is_forgotten_like_any_other(place: Workspace) 
 REFERRING = frozenset(
     (
         "access cluster compaction cover document edge embedding entry event exchange graph graph_file heartbeat held "
-        "import_source memory message mind_note note observation patrol perspective posting program_record scene "
-        "scheduled seen session signal source subject understanding usage"
+        "import_source intention memory message mind_note note observation patrol perspective posting program_record "
+        "scene scheduled seen session signal source subject understanding usage"
     ).split()
 )
 # Tables that hold texts, vectors or other bytes: an eraser takes the words out of them, or they never hold any.
 TELLING = frozenset(
     (
-        "array_entry being cluster compaction document edge embedding entry event exchange graph graph_file "
-        "graph_intent heartbeat held import_item import_part import_source item job lease memory memory_name "
-        "message mind_note mind_note_version note observation patrol patrol_step perspective plain_note posting "
-        "program_record reading receipt relation scene scene_change scene_life scheduled session "
-        "session_snapshot signal subject subject_name subject_tag term text_link tombstone tombstone_digest "
+        "action array_entry attachment being cluster compaction contact deed document edge embedding entry "
+        "event exchange graph graph_file graph_intent hand_server hand_tool heartbeat held import_item "
+        "import_part import_source intention item job lease memory memory_name message mind_note "
+        "mind_note_version note observation patrol patrol_step perspective plain_note posting program_record "
+        "reading receipt relation scene scene_change scene_life scheduled session session_snapshot signal "
+        "subject subject_name subject_tag system_prompt term text_link tombstone tombstone_digest "
         "tombstone_secret understanding usage"
     ).split()
 )

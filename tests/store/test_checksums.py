@@ -22,36 +22,33 @@ from everloom.store.checksums import COLUMN, CONTENT, checksum_of, is_intact, se
 from everloom.store.migrations import steps
 from everloom.store.sqlite.checking import file_problems
 from everloom.store.sqlite.versions import defects_of
+from everloom.store.statements import Engine
 from everloom.store.transfer import restore
 from tests.store.ground import as_superuser, asking, is_sqlite, note, open_at, revise, rows_of
 
 # The migration that gave rows their checksums.
 BORN = next(step.number for step in steps("sqlite") if step.name == "checksums")
-# How to take back the migrations after it.
-TRAVEL = ("state", "journey", "destination", "departed_at", "word_base")
-LATER = [
-    *(
-        f"DROP INDEX IF EXISTS {name}"
-        for step in steps("postgresql")
-        if step.number > BORN
-        for name in re.findall(r"CREATE INDEX (\w+)", step.sql)
-    ),
-    *(f"DROP TABLE {table}" for table in ("text_link", "memory_name", "plain_note", "scene_change")),
-    "ALTER TABLE access DROP COLUMN lent",
-    "ALTER TABLE graph DROP COLUMN made_from",
-    *(f"ALTER TABLE note DROP COLUMN {name}" for name in ("read_at", "read_in")),
-    "DROP TABLE program_record",
-    *(f"DROP TABLE {table}" for table in ("import_item", "import_part", "import_source")),
-    "DROP TABLE job",
-    "DROP TABLE held",
-    *(f"ALTER TABLE workspace DROP COLUMN {name}" for name in TRAVEL),
-    "ALTER TABLE note DROP COLUMN origin",
-    "ALTER TABLE document DROP COLUMN trust",
-    "ALTER TABLE document DROP COLUMN origin",
-]
-SQLITE_LATER = ["ALTER TABLE tally DROP COLUMN counted_through", "ALTER TABLE tally DROP COLUMN counted"]
+
+
+def taking_back(engine: Engine) -> list[str]:
+    """Write how to take back the migrations after it: what they made, the newest first."""
+    later = "\n".join(step.sql for step in steps(engine) if step.number > BORN)
+    indexes = [f"DROP INDEX IF EXISTS {name}" for name in re.findall(r"CREATE (?:UNIQUE )?INDEX (\w+)", later)]
+    # One that was dropped first was there before.
+    rebuilt = re.findall(r"DROP TABLE (\w+)", later)
+    tables = [name for name in re.findall(r"CREATE TABLE (\w+) \(", later) if name not in rebuilt]
+    columns = [each for each in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", later) if each[0] not in tables]
+    return [
+        *indexes,
+        *(f"DROP TABLE {table}" for table in reversed(tables)),
+        *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in reversed(columns)),
+    ]
+
+
 # Tables of content that came with a migration after it.
-YOUNGER = {"held", "program_record", "scene_change"}
+YOUNGER = {
+    name for step in steps("postgresql") if step.number > BORN for name in re.findall(r"CREATE TABLE (\w+)", step.sql)
+}
 
 
 def fill(loom: Loom) -> None:
@@ -135,6 +132,7 @@ def test_checksums_go_with_their_rows_from_engine_to_engine(
 @pytest.mark.promise("store.content-is-checked")
 def test_every_row_of_content_has_a_checksum(filled: str) -> None:
     empty = {
+        "attachment",
         "held",
         "scene",
         "scene_change",
@@ -183,7 +181,7 @@ def test_a_checksum_tells_values_and_their_borders_apart() -> None:
 
 @pytest.mark.promise("store.content-is-checked")
 def test_rows_from_before_there_were_checksums_get_them_when_the_store_is_migrated(filled: str) -> None:
-    later = LATER + SQLITE_LATER * is_sqlite(filled)
+    later = taking_back("sqlite" if is_sqlite(filled) else "postgresql")
     undoing = [*later, *(f"ALTER TABLE {table} DROP COLUMN {COLUMN}" for table in CONTENT if table not in YOUNGER)]
     if is_sqlite(filled):
         for statement in [f"PRAGMA user_version = {BORN - 1}", *undoing]:

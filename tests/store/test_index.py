@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from everloom.store.sqlite import vectors
 from tests.store.ground import (
     NOW,
     Child,
+    as_superuser,
     assert_agreement,
     cover,
     insight,
@@ -406,6 +408,24 @@ def test_upkeep_changes_nothing_that_can_be_found(workspace: Workspace, store_ur
     assert workspace.loom.store.maintain(workspace.info.id)
     assert [(hit.id, hit.score) for hit in workspace.search("James paints the boat", limit=50)] == before
     assert_agreement(store_url)
+
+
+@pytest.mark.promise("index.agrees-with-documents")
+def test_an_index_of_vectors_whose_build_was_interrupted_is_built_again(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("everloom.store.postgresql.store._LARGE", 20)
+    valid = "SELECT indisvalid FROM pg_index WHERE indexrelid::regclass::text LIKE 'embedding_near_%'"
+    with open_at(postgres_url) as loom:
+        place = loom.workspace("james")
+        place.add([note(text) for text in generated(30)])
+        built = loom.store.maintain(place.info.id)
+        assert len(built) == 2
+        with psycopg.connect(as_superuser(postgres_url), autocommit=True) as server:
+            server.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", (built[0],))
+        assert loom.store.maintain(place.info.id) == built
+        assert rows_of(postgres_url, valid) == [{"indisvalid": True}]
+        assert loom.store.maintain(place.info.id) == ["statistics"]
 
 
 @pytest.mark.promise("index.agrees-with-documents")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from everloom.checks.permissions import named, wide_files
 from everloom.errors import EverloomError
+from everloom.workspace import Workspace
 
 if TYPE_CHECKING:
     from everloom.loom import Loom
@@ -64,6 +65,7 @@ def examine(loom: Loom, *, settings: Path | None = None, ask_llm: bool = False, 
         _check_graphs,
         _check_travel,
         _check_llm,
+        _check_costs,
     ):
         yield from _guarded(part, loom)
     if ask_llm:
@@ -286,6 +288,19 @@ def _check_llm(loom: Loom) -> Iterator[Check]:
     known = loom.settings.llm
     named = ", ".join(f"{role}: {model}" for role, model in (("large", known.large), ("small", known.small)) if model)
     yield Check("llm", "ok", named or "none configured; search works without one")
+
+
+def _check_costs(loom: Loom) -> Iterator[Check]:
+    """Report the alerts about costs that hold in a workspace, whether or not anybody was told."""
+    from everloom.wiring.usage import alerts_of  # noqa: PLC0415  loads the mind
+
+    known = loom.settings.llm
+    if not (known.large or known.small):
+        return
+    for place in loom.workspaces.list():
+        for alert in alerts_of(Workspace(loom, place)):
+            mend = f"`everloom usage --by purpose -w {shlex.quote(place.name)}` shows what for"
+            yield Check(f"costs of {place.name}", "warn", alert["message"].strip("()"), mend)
 
 
 def _check_answers(loom: Loom) -> Iterator[Check]:

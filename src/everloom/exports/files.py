@@ -1,4 +1,4 @@
-"""The files of a workspace on their way: its graphs, each with its history where there is one, and its notes.
+"""The files of a workspace on their way: its graphs, each with its history, its notes and its attachments.
 
 Copies bytes and hashes them. Our own corner of a directory, links and what is no plain file stay behind. Refuses to
 know what the files mean.
@@ -24,7 +24,7 @@ from everloom.store.files import locked, make_private
 _CHUNK = 1 << 20
 # Our own corner, and repositories: whoever imports a folder must not get anything with it that a program would run.
 _OURS = frozenset({CORNER.casefold(), ".git"})
-GRAPHS, NOTES = "files/graphs", "files/notes"
+GRAPHS, NOTES, ATTACHMENTS = "files/graphs", "files/notes", "files/attachments"
 BUNDLE = ".bundle"
 
 
@@ -47,7 +47,7 @@ def finish_graphs(loom: Loom, info: WorkspaceInfo) -> None:
 
 
 def write_files(loom: Loom, info: WorkspaceInfo, sink: Sink, prefix: str) -> KeptFiles:
-    """Copy the files of a workspace's graphs and notes into an export."""
+    """Copy the files of a workspace's graphs, notes and attachments into an export."""
     with loom.store.read(info.id) as unit:
         graphs = {row["id"]: Path(row["directory"]) for row in unit.all("graph.graph_all")}
     branches: dict[str, str] = {}
@@ -68,6 +68,10 @@ def write_files(loom: Loom, info: WorkspaceInfo, sink: Sink, prefix: str) -> Kep
     if notes.is_dir():
         with _undisturbed(notes, loom):
             count += _copy(notes, sink, f"{prefix}/{NOTES}", skipped)
+    attachments = loom.places.attachments(info)
+    if attachments.is_dir():
+        with _undisturbed(attachments, loom):
+            count += _copy(attachments, sink, f"{prefix}/{ATTACHMENTS}", skipped)
     return KeptFiles(branches, count, tuple(skipped))
 
 

@@ -25,7 +25,7 @@ _ABOUT = """# A memory, exported by everloom
 
 - `reading/`: pages for people, in markdown. Nothing is lost if you delete them.
 - `rows/`: everything, one JSONL file for each table, for programs.
-- `files/`: the graphs and notes as they are on disk; `*.bundle` is the history of a graph (`git clone FILE.bundle`).
+- `files/`: graphs, notes, attachments as they are on disk; `*.bundle` is a graph's history (`git clone FILE.bundle`).
 - `workspace.json`: the name, description and time zone of the workspace.
 
 `manifest.json` has the SHA-256 of every file. `everloom import FOLDER` brings everything back, into any store. The

@@ -19,7 +19,7 @@ import numpy as np
 
 from everloom.clock import from_micros, zone_named
 from everloom.errors import Conflict, NotFound, ProviderError, Rejected, StoreError
-from everloom.exports.files import BUNDLE, GRAPHS, NOTES, check_names, place_file
+from everloom.exports.files import ATTACHMENTS, BUNDLE, GRAPHS, NOTES, check_names, place_file
 from everloom.exports.folder import ExportFolder, is_export_folder
 from everloom.exports.results import ArrivalReport, ImportedWorkspace, Told, say_nothing
 from everloom.exports.rows import RowReader
@@ -309,7 +309,7 @@ class Arrival:
         return place
 
     def _place_files(self, info: WorkspaceInfo, told: Told) -> int:
-        """Put the files of graphs and notes in their places."""
+        """Put the files of graphs, notes and attachments in their places."""
         export, folder, count = self._export, self._entry.folder, 0
         for number, place in self._directories.items():
             files = export.below(f"{folder}/{GRAPHS}/{number}/")
@@ -321,7 +321,7 @@ class Arrival:
             self._restore_times(info, number, place, files)
             self._restore_history(number, place)
             count += len(files)
-        count += self._place_notes(info)
+        count += self._place_notes(info) + self._place_attachments(info)
         if count and hasattr(os, "sync"):
             os.sync()
         told("files", count)
@@ -338,6 +338,16 @@ class Arrival:
         self._loom.places.graphs(info).prepare_home()
         for name, path in files.items():
             self._noted.append(place / name)
+            place_file(self._export.place(path), place / name)
+        return len(files)
+
+    def _place_attachments(self, info: WorkspaceInfo) -> int:
+        files = self._export.below(f"{self._entry.folder}/{ATTACHMENTS}/")
+        place = self._loom.places.attachments(info)
+        if not files:
+            return 0
+        self._loom.places.graphs(info).prepare_home()
+        for name, path in files.items():
             place_file(self._export.place(path), place / name)
         return len(files)
 

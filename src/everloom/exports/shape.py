@@ -28,7 +28,10 @@ LEFT_OUT: Mapping[str, str] = {
     "graph_intent": "what is under way in a graph is finished before it is exported",
     "token": "access to a store is given by whoever owns it",
     "party_grant": "access between workspaces of one store is given by whoever owns it",
+    "hand_tool": "which tools of other programs are allowed is decided where they run",
+    "hand_server": "which servers of tools are reached is decided where they run",
     "calibration": "in store/calibration.jsonl, with an export of the whole store",
+    "system_prompt": "made again from the notes",
 }
 # With vectors, these travel too.
 VECTORS = "embedding"
@@ -42,6 +45,7 @@ _COLUMNS: Mapping[str, frozenset[str]] = {
     "graph": frozenset({"directory"}),
     "lease": frozenset({"holder", "token", "held_until"}),
     "job": frozenset({"holder", "held_until"}),
+    "contact": frozenset({"holder", "reached_until"}),
     "embedding": frozenset({"model_id", "revision"}),
 }
 # What stands in columns that did not travel and may not be null.
@@ -49,9 +53,16 @@ STAND_INS: Mapping[str, Mapping[str, int | str | None]] = {
     "cluster": {"vector": None, "vector_model": 0},
     "lease": {"holder": None, "token": 0, "held_until": 0},
     "job": {"holder": "", "held_until": 0},
+    "contact": {"holder": "", "reached_until": 0},
 }
 # In which columns ids are that no new row may have.
-IDS: Mapping[str, tuple[str, ...]] = {"item": ("id",), "job": ("id", "changed"), "tombstone": ("item_id",)}
+IDS: Mapping[str, tuple[str, ...]] = {
+    "item": ("id",),
+    "job": ("id", "changed"),
+    "tombstone": ("item_id",),
+    "deed": ("id",),
+    "action": ("id",),
+}
 
 
 @cache
@@ -69,7 +80,12 @@ def exported_columns(table: str) -> dict[str, str]:
 
 
 def is_worth_keeping(table: str, row: Mapping[str, object]) -> bool:
-    """Say whether a row tells anything; the lease of a task that never ran does not, nor does a blank vector."""
+    """Say whether a row tells anything; the lease of a task that never ran does not, nor does a blank vector.
+
+    An action that is about to be done stays where it is: a copy would do it a second time.
+    """
+    if table == "action":
+        return row["state"] not in {"approved", "running"}
     if table == "lease":
         return row["last_run_at"] is not None or bool(row["failures"])
     return table != VECTORS or any(cast("bytes", row["vector"]))

@@ -62,6 +62,9 @@ class SemanticEraser(Eraser):
                 rows = unit.all(f"semantic.{name}", subject=subject)
                 taken |= {row["id"]: f"about the forgotten subject {subject}" for row in rows}
         taken |= self._learnt(unit, plan)
+        # Set aside because a fact that goes says the same: the words must not stay behind as history.
+        rows = unit.all("semantic.observation_pruned_into", ids=plan.of(_OBSERVATION))
+        taken |= {row["id"]: f"says the same as the forgotten {row['superseded_by']}" for row in rows}
         resting, spared = _resting(unit, plan)
         earlier = judge_earlier(unit, plan.doomed, _chosen(plan))
         taken |= {**earlier.taken, **resting}

@@ -54,6 +54,7 @@ CONTENT: Mapping[str, Content] = {
     "note": Content(_ITEM, ("content",)),
     "entry": Content(_ITEM, ("title", "content", "detail")),
     "message": Content(_ITEM, ("text",)),
+    "attachment": Content(("workspace_id", "message_id", "number"), ("hash", "name")),
     "array_entry": Content(("workspace_id", "position"), ("blocks",)),
     "mind_note_version": Content(("workspace_id", "note_id", "number"), ("body", "author")),
     "scheduled": Content(_ITEM, ("text",)),

@@ -60,16 +60,19 @@ EVERYTHING = Reach()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waits:
-    """How many seconds a store waits for others before it gives up with `StoreBusy`; no wait is without an end.
+class StoreLimits:
+    """How a store uses its engine: how many seconds it waits for others, after which it gives up with `StoreBusy`.
 
     For a server to accept a connection, for other writers, and for one statement that reads: a server that is silent
-    for longer than that counts as gone.
+    for longer than that counts as gone. No wait is without an end. The rest concerns servers only: how many connections
+    a process opens at most, and whether it leaves statements prepared there, which some poolers between cannot handle.
     """
 
     connect_seconds: float = 5.0
     lock_seconds: float = 30.0
     statement_seconds: float = 15.0
+    connections: int = 16
+    prepared_statements: bool = True
 
 
 class IndexedWords(NamedTuple):

@@ -1272,3 +1272,156 @@ CREATE TABLE text_link (
     FOREIGN KEY (workspace_id, memory_id) REFERENCES memory (workspace_id, id)
 );
 CREATE INDEX text_link_by_key ON text_link (workspace_id, graph_id, key);
+-- Who says something, whether it is for the conversation or about it, and what it answers.
+-- `sender` is the name of a speaker where several speak, and empty for the person whose workspace it is. An event comes
+-- from a machine and takes no reply; a notice is a word of the system to a person, which no model sees. `quote` is the
+-- text of an earlier message to which this one refers.
+ALTER TABLE message ADD COLUMN sender TEXT NOT NULL DEFAULT '';
+ALTER TABLE message ADD COLUMN kind TEXT NOT NULL DEFAULT 'message' CHECK (kind IN ('message', 'event', 'notice'));
+ALTER TABLE message ADD COLUMN quote TEXT NOT NULL DEFAULT '';
+-- Where people are reached, and where what the agent says first has gone.
+-- A contact is a channel and an address from which a person has written, or at which somebody is reached now. `wrote_id`
+-- is the last message from there (0: none yet). `reached_until` is a lease: the process `holder` renews it while somebody
+-- can be reached there, so that a process that dies leaves nobody behind who is not there.
+CREATE TABLE contact (
+    workspace_id BIGINT NOT NULL,
+    channel TEXT NOT NULL,
+    address TEXT NOT NULL,
+    wrote_id BIGINT NOT NULL,
+    reached_until BIGINT NOT NULL,
+    holder TEXT NOT NULL,
+    PRIMARY KEY (workspace_id, channel, address)
+); -- small
+INSERT INTO contact (workspace_id, channel, address, wrote_id, reached_until, holder)
+SELECT workspace_id, channel, address, MAX(id), 0, '' FROM message
+WHERE direction = 'in' AND kind = 'message' AND state NOT IN ('refused', 'withdrawn')
+GROUP BY workspace_id, channel, address;
+
+-- Whether an event causes a turn by itself; one that does not waits for the next message.
+ALTER TABLE message ADD COLUMN wakes BIGINT NOT NULL DEFAULT 1;
+-- Where a message that belongs to no channel has gone and why, as JSON; null for a reply, which goes where the question
+-- came from.
+ALTER TABLE message ADD COLUMN route TEXT;
+-- The system prompt as it was last built, so that all processes of a workspace send the same bytes, which a provider has
+-- cached. `signature` tells of which notes it was made, `whole` (JSON) which of them it shows from beginning to end. It is
+-- made of notes alone and can be made again: a forgetting deletes it.
+CREATE TABLE system_prompt (
+    workspace_id BIGINT PRIMARY KEY REFERENCES workspace (id),
+    signature TEXT NOT NULL,
+    body TEXT NOT NULL,
+    whole TEXT NOT NULL,
+    at BIGINT NOT NULL
+);
+-- What tools have done in turns that are not answered yet.
+-- A deed is begun before its tool runs, and ended with the tool's answer. A turn that is tried again finds it by what it
+-- answers, and does not do it again. It goes when its turn is written.
+CREATE TABLE deed (
+    workspace_id BIGINT NOT NULL REFERENCES workspace (id),
+    id BIGINT NOT NULL,
+    tool TEXT NOT NULL,
+    input_hash TEXT NOT NULL,
+    input TEXT NOT NULL,
+    -- The ids of the messages that the turn was to answer, as a JSON list.
+    messages TEXT NOT NULL,
+    began_at BIGINT NOT NULL,
+    -- NULL while nobody knows whether it was done.
+    ended_at BIGINT,
+    answer TEXT NOT NULL,
+    has_failed BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, id)
+);
+-- The tools of other programs that the agent may use, and what it wants to do with them or with notes.
+-- `told` is a tool as its server describes it now, `allowed` as the person allowed it: one that has changed since is not
+-- offered until the person has approved the change.
+CREATE TABLE hand_tool (
+    workspace_id BIGINT NOT NULL REFERENCES workspace (id),
+    server TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    told TEXT NOT NULL,
+    allowed TEXT NOT NULL,
+    -- Whether the person said that it need not ask again.
+    is_always BIGINT NOT NULL,
+    -- Whether the server has stopped listing it.
+    is_gone BIGINT NOT NULL,
+    told_at BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, server, tool)
+);
+CREATE TABLE hand_server (
+    workspace_id BIGINT NOT NULL REFERENCES workspace (id),
+    server TEXT NOT NULL,
+    -- When it last told its tools, and when and why it last failed; 0 for never.
+    listed_at BIGINT NOT NULL,
+    failed_at BIGINT NOT NULL,
+    last_error TEXT NOT NULL,
+    PRIMARY KEY (workspace_id, server)
+);
+-- What the agent wants to do, and what became of it: the use of a tool, a change of a note, or the change of a tool that
+-- a server has made. `question` is what the person is shown, and `input` what is done, exactly. An action that ran unasked
+-- was never waiting.
+CREATE TABLE action (
+    workspace_id BIGINT NOT NULL REFERENCES workspace (id),
+    id BIGINT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('tool', 'note', 'change')),
+    server TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    input TEXT NOT NULL,
+    question TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN (
+        'waiting', 'approved', 'refused', 'expired', 'running', 'done', 'failed', 'unknown'
+    )),
+    is_asked BIGINT NOT NULL,
+    -- The key of the call that wants it: the same call in a turn that is tried again is the same action.
+    call_key TEXT,
+    channel TEXT NOT NULL,
+    address TEXT NOT NULL,
+    asked_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    decided_at BIGINT,
+    decided_by TEXT NOT NULL,
+    began_at BIGINT,
+    ended_at BIGINT,
+    result TEXT NOT NULL,
+    PRIMARY KEY (workspace_id, id),
+    UNIQUE (workspace_id, call_key)
+);
+CREATE INDEX action_by_state ON action (workspace_id, state, id);
+-- The files that came with messages: what they are, and the hash by which the file itself is kept beside the store.
+-- `text` is what was read or heard in one, `tokens` what a model takes for one that can be shown. One without a hash was
+-- left out, and `note` says why.
+CREATE TABLE attachment (
+    workspace_id BIGINT NOT NULL,
+    message_id BIGINT NOT NULL,
+    number BIGINT NOT NULL,
+    hash TEXT NOT NULL,
+    name TEXT NOT NULL,
+    media_type TEXT NOT NULL,
+    size BIGINT NOT NULL,
+    text TEXT NOT NULL,
+    note TEXT NOT NULL,
+    seconds BIGINT NOT NULL,
+    tokens BIGINT NOT NULL,
+    -- Attempts to listen to a recording that failed so far, and when the next one is made.
+    attempts BIGINT NOT NULL DEFAULT 0,
+    not_before BIGINT NOT NULL DEFAULT 0,
+    checksum BIGINT,
+    PRIMARY KEY (workspace_id, message_id, number),
+    FOREIGN KEY (workspace_id, message_id) REFERENCES message (workspace_id, id)
+);
+CREATE INDEX attachment_by_hash ON attachment (workspace_id, hash);
+-- What is to come up when something is next spoken of.
+-- The occasion and the text of an intention are in its document. It comes up once: in the exchange that is named.
+CREATE TABLE intention (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('open', 'surfaced', 'dropped')),
+    not_before BIGINT NOT NULL,
+    -- NULL if it stays open.
+    until BIGINT,
+    surfaced_at BIGINT,
+    exchange_id BIGINT,
+    PRIMARY KEY (workspace_id, id),
+    FOREIGN KEY (workspace_id, id) REFERENCES document (workspace_id, item_id),
+    FOREIGN KEY (workspace_id, exchange_id) REFERENCES exchange (workspace_id, id)
+);
+CREATE INDEX intention_by_state ON intention (workspace_id, state, id);
+CREATE INDEX intention_by_exchange ON intention (workspace_id, exchange_id);

@@ -117,6 +117,10 @@ class Traces:
             return True
         return bool(self._runs.intersection(_runs(text))) or bool(self._rare.intersection(indexed(text)))
 
+    def in_quote(self, text: str) -> bool:
+        """Say whether a text that quotes another shows a trace; a quote of a few words is known by all of them."""
+        return self.in_text(text) or not self._runs.isdisjoint(_runs(text, at_least_one=True))
+
     def in_data(self, value: object) -> bool:
         """Say whether any text in a JSON value shows a trace."""
         match value:

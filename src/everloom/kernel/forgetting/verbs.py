@@ -113,7 +113,7 @@ class Forgetting:
             raise Conflict(
                 "the person has not seen yet what would go", hint="tell them, and confirm in a later turn if they agree"
             )
-        done = forget(self._op, wanted, confirm, self._erasers(), self._turn.lease)
+        done = forget(self._op, wanted, confirm, self._erasers(), self._turn.lease, idempotency_key)
         if done.confirm is not None:
             self._previewed = {token: turn for token, turn in self._previewed.items() if turn == now}
             self._previewed[done.confirm] = now

@@ -18,6 +18,25 @@ _RETRY = (
     errors.QueryCanceled,
     errors.TooManyConnections,
 )
+# What does not pass by itself: what went wrong, and what to do.
+_LASTING: tuple[tuple[tuple[type[psycopg.Error], ...], str, str], ...] = (
+    ((errors.DiskFull,), ": the server's disk is full", "free some space; nothing that was stored is lost"),
+    (
+        (errors.ReadOnlySqlTransaction,),
+        " is read-only: it is a replica, or open only for reading",
+        "write to the primary server; reading works here",
+    ),
+    (
+        (errors.InsufficientPrivilege,),
+        ": {}",
+        "grant the role this privilege, or connect as the schema's owner",
+    ),
+    (
+        (errors.DuplicatePreparedStatement, errors.InvalidSqlStatementName),
+        ": a pooler between here and the server mixes up prepared statements ({})",
+        "set store.prepared_statements to false, or have the pooler handle them; nothing was written",
+    ),
+)
 # A failed connection has no SQLSTATE, only a text.
 _CONNECTING = (
     ("password authentication failed", "the password is wrong", "correct it in the URL or in PGPASSWORD"),
@@ -37,17 +56,9 @@ def translate_error(error: psycopg.Error, address: str) -> StoreError | Conflict
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if isinstance(error, psycopg.IntegrityError):
         return StoreConflict(f"{address} refused a row: {text}")
-    if isinstance(error, errors.DiskFull):
-        return StoreError(
-            f"{address}: the server's disk is full", hint="free some space; nothing that was stored is lost"
-        )
-    if isinstance(error, errors.ReadOnlySqlTransaction):
-        return StoreError(
-            f"{address} is read-only: it is a replica, or open only for reading",
-            hint="write to the primary server; reading works here",
-        )
-    if isinstance(error, errors.InsufficientPrivilege):
-        return StoreError(f"{address}: {text}", hint="grant the role this privilege, or connect as the schema's owner")
+    for kinds, fault, hint in _LASTING:
+        if isinstance(error, kinds):
+            return StoreError(f"{address}{fault.format(text)}", hint=hint)
     if isinstance(error, _RETRY) or is_lost(error):
         return StoreBusy(f"{address}: {text}", hint="try again; an idempotency key makes that safe for writes")
     return StoreError(f"{address}: {text}")

@@ -21,7 +21,7 @@ from psycopg.rows import DictRow, dict_row
 from everloom.clock import Clock, to_micros
 from everloom.errors import StoreError
 from everloom.store.checksums import CONTENT, seal_row, sealed_rows, unsealed_rows
-from everloom.store.contract import Value, Waits
+from everloom.store.contract import StoreLimits, Value
 from everloom.store.migrations import missing_steps
 from everloom.store.postgresql.faults import explain_refusal, translate_error
 from everloom.store.statements import statements
@@ -41,13 +41,10 @@ REPLACING = "everloom-restore"
 _MIGRATION_SECONDS = 3_600
 # How much longer than a statement may take, a server may be silent: it should be the one to end it.
 GRACE_SECONDS = 2.0
-# A transaction in which the client does nothing for so long is ended by the server, and its locks with it: the client
-# is frozen or gone without a farewell.
-_IDLE_SECONDS = 120
 # A connection over the network that carries nothing for so long is tested, and given up after a few unanswered tests.
 _KEEPALIVE: dict[str, Any] = {"keepalives_idle": 30, "keepalives_interval": 5, "keepalives_count": 3}
 
-_WAITS = Waits()
+_LIMITS = StoreLimits()
 
 _T = TypeVar("_T")
 
@@ -128,7 +125,7 @@ END $$
 
 
 def _connect(
-    url: str, address: str, waits: Waits = _WAITS, schema: str | None = None, name: str = "everloom"
+    url: str, address: str, limits: StoreLimits = _LIMITS, schema: str | None = None, name: str = "everloom"
 ) -> Connection:
     """Open a connection without implicit transactions; with `schema`, to a store next to the usual one."""
     _check_address(url, address)
@@ -137,10 +134,10 @@ def _connect(
             url,
             autocommit=True,
             row_factory=dict_row,
-            connect_timeout=max(2, round(waits.connect_seconds)),
+            connect_timeout=max(2, round(limits.connect_seconds)),
             application_name=name,
             # Unanswered data, too: a network that was cut acknowledges nothing.
-            tcp_user_timeout=round((waits.statement_seconds + GRACE_SECONDS) * 1000),
+            tcp_user_timeout=round((limits.statement_seconds + GRACE_SECONDS) * 1000),
             **_KEEPALIVE,
         )
     except psycopg.OperationalError as error:
@@ -173,21 +170,16 @@ def _check_address(url: str, address: str) -> None:
         raise StoreError(f"{address} cannot be read as an address", hint=hint) from None
 
 
-def connect_for_units(
-    url: str, address: str, waits: Waits, schema: str | None = None, *, is_read_only: bool = False
-) -> Connection:
-    """Open a connection that can send and receive vectors, with the limits of a unit that reads."""
-    connection = _connect(url, address, waits, schema, REPLACING if schema else "everloom")
-    connection.silence = waits.statement_seconds + GRACE_SECONDS
-    # Set once for each connection and not with each transaction. Not as options of the connection, which a pool between
-    # here and the server may refuse.
-    limits = (
-        f"SET statement_timeout = '{waits.statement_seconds * 1000:.0f}ms'; "
-        f"SET lock_timeout = '{waits.lock_seconds * 1000:.0f}ms'; "
-        f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'"
-    ) + ("; SET default_transaction_read_only = on" if is_read_only else "")
+def connect_for_units(url: str, address: str, limits: StoreLimits, schema: str | None = None) -> Connection:
+    """Open a connection that can send and receive vectors.
+
+    Nothing is set on it for longer than a transaction: behind a pooler, the next one may be on another connection.
+    """
+    connection = _connect(url, address, limits, schema, REPLACING if schema else "everloom")
+    connection.silence = limits.statement_seconds + GRACE_SECONDS
+    if not limits.prepared_statements:
+        connection.prepare_threshold = None
     try:
-        connection.execute(limits.encode(), prepare=False)
         register_vector(connection)
     except psycopg.Error as error:
         connection.close()
@@ -196,20 +188,20 @@ def connect_for_units(
 
 
 def prepare(
-    url: str, address: str, clock: Clock, waits: Waits, schema: str | None = None, *, is_read_only: bool = False
+    url: str, address: str, clock: Clock, limits: StoreLimits, schema: str | None = None, *, is_read_only: bool = False
 ) -> str:
     """Check the server and migrate the database, once even if several processes start together.
 
     Returns which life of the store this is.
     """
-    with _connect(url, address, waits, schema, REPLACING if schema else "everloom") as connection:
+    with _connect(url, address, limits, schema, REPLACING if schema else "everloom") as connection:
         if connection.info.server_version < _OLDEST_SERVER:
             raise StoreError(
                 f"{address} runs PostgreSQL {connection.info.server_version // 10_000}, which is too old",
                 hint="upgrade the server to PostgreSQL 15 or newer",
             )
         try:
-            if _is_current(connection, address, waits):
+            if _is_current(connection, address, limits):
                 return _incarnation_of(connection)
             if is_read_only:
                 hint = "run `everloom migrate` once, without --read-only"
@@ -219,7 +211,7 @@ def prepare(
             with connection.transaction():
                 connection.execute(f"SET LOCAL lock_timeout = '{_MIGRATION_SECONDS}s'".encode())
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
-                connection.execute(f"SET LOCAL lock_timeout = '{waits.lock_seconds * 1000:.0f}ms'".encode())
+                connection.execute(f"SET LOCAL lock_timeout = '{limits.lock_seconds * 1000:.0f}ms'".encode())
                 need_vectors(connection, address)
                 _migrate(connection, address, clock)
                 return _incarnation_of(connection)
@@ -232,12 +224,12 @@ def _incarnation_of(connection: Connection) -> str:
     return str(row["incarnation"]) if row else ""
 
 
-def _is_current(connection: Connection, address: str, waits: Waits) -> bool:
+def _is_current(connection: Connection, address: str, limits: StoreLimits) -> bool:
     """Return whether there is nothing to migrate, as far as that can be seen at once. Writes nothing, locks nothing."""
-    connection.silence = waits.statement_seconds + GRACE_SECONDS
+    connection.silence = limits.statement_seconds + GRACE_SECONDS
     try:
         with connection.transaction():
-            connection.execute(f"SET LOCAL statement_timeout = '{waits.statement_seconds * 1000:.0f}ms'".encode())
+            connection.execute(f"SET LOCAL statement_timeout = '{limits.statement_seconds * 1000:.0f}ms'".encode())
             if missing_steps("postgresql", version_of(connection), address):
                 return False
             need_vectors(connection, address)

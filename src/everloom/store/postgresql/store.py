@@ -29,9 +29,9 @@ from everloom.store.contract import (
     Row,
     Scrubbed,
     StoreHealth,
+    StoreLimits,
     Value,
     VectorHit,
-    Waits,
 )
 from everloom.store.engine import (
     Constants,
@@ -61,14 +61,13 @@ from everloom.store.verifying import content_problems, derived_problems
 
 T = TypeVar("T")
 
-_CONNECTIONS = 16
 # Up to this many vectors in a perspective, sorting them exactly is fast enough and loses nothing.
 _LARGE = 20_000
 # A statement that writes, such as a batch of an import, may take longer than one that reads.
 _WRITE_SECONDS = 60.0
 # For copies, maintenance and the removal of a workspace, which take as long as there are rows.
 _LONG_SECONDS = 3_600.0
-_WAITS = Waits()
+_LIMITS = StoreLimits()
 # The workspace of units that concern the store itself.
 _NOWHERE = 0
 # The upper half of the advisory lock of a workspace; the lower half is its id.
@@ -77,16 +76,21 @@ _WRITER_LOCK = 0x6D696E64 << 32
 # Which life of the store this is, and how the workspace stands. Reading it also takes a lock until the end of the unit,
 # for which a restore and a migration wait, so that neither happens in the middle of one.
 _LIFE = statements("postgresql")["kernel.life"].replace("%(workspace)s", "{workspace}")
-# Everything in one round trip. With an iterative scan, an approximate index goes on until the page is full, however
+# Everything in one round trip, and nothing for longer than the transaction: behind a pooler, the next one may be on
+# another connection. With an iterative scan, an approximate index goes on until the page is full, however
 # many rows a filter removes; it may return them slightly out of order, and `nearest_first` sorts them.
 _READ = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL everloom.workspace = '{workspace}'; "
+    "SET LOCAL statement_timeout = '{longest}ms'; SET LOCAL lock_timeout = '{patience}ms'; {idle}"
     "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 100; {life}"
 )
 _WRITE = (
     "BEGIN; SET LOCAL everloom.workspace = '{workspace}'; SET LOCAL statement_timeout = '{longest}ms'; "
-    "SET LOCAL lock_timeout = '{patience}ms'; {haste}SELECT pg_advisory_xact_lock({lock}); {life}"
+    "SET LOCAL lock_timeout = '{patience}ms'; {idle}{haste}SELECT pg_advisory_xact_lock({lock}); {life}"
 )
+# A transaction in which the client does nothing for so long is ended by the server, and its locks with it: the client
+# is frozen or gone without a farewell.
+_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '120s'; "
 # What a power failure may undo.
 _HASTE = "SET LOCAL synchronous_commit = off; "
 
@@ -283,7 +287,7 @@ class PostgresStore:
         self,
         url: str,
         clock: Clock,
-        waits: Waits = _WAITS,
+        limits: StoreLimits = _LIMITS,
         *,
         schema: str | None = None,
         is_read_only: bool = False,
@@ -292,20 +296,25 @@ class PostgresStore:
         self._url = url
         self._schema = schema
         self.is_read_only = is_read_only
-        self._waits = waits
-        self._incarnation = prepare(url, self.address, clock, waits, schema, is_read_only=is_read_only)
-        self._pool = Pool(self._connect, Connection.close, size=_CONNECTIONS, patience=waits.lock_seconds)
+        self._limits = limits
+        self._incarnation = prepare(url, self.address, clock, limits, schema, is_read_only=is_read_only)
+        self._pool = Pool(self._connect, Connection.close, size=limits.connections, patience=limits.lock_seconds)
         self._constants: dict[Hashable, Any] = {}
 
     def _connect(self) -> Connection:
-        only = self.is_read_only
-        return connect_for_units(self._url, self.address, self._waits, self._schema, is_read_only=only)
+        return connect_for_units(self._url, self.address, self._limits, self._schema)
 
     @contextmanager
     def read(self, workspace: int) -> Iterator[PostgresUnit]:
         """Begin a unit that sees a snapshot of the database."""
-        begin = _READ.format(workspace=int(workspace), life=_LIFE.format(workspace=int(workspace)))
-        with self._unit(workspace, begin, self._waits.statement_seconds) as unit:
+        begin = _READ.format(
+            workspace=int(workspace),
+            longest=round(self._limits.statement_seconds * 1000),
+            patience=round(self._limits.lock_seconds * 1000),
+            idle=_IDLE,
+            life=_LIFE.format(workspace=int(workspace)),
+        )
+        with self._unit(workspace, begin, self._limits.statement_seconds) as unit:
             yield unit
 
     @contextmanager
@@ -315,12 +324,13 @@ class PostgresStore:
         """Begin a unit that writes; one at a time in each workspace, across all machines."""
         if self.is_read_only:
             raise refuse_write(self.address)
-        seconds = self._waits.lock_seconds if patience is None else patience
-        longest = max(_WRITE_SECONDS, self._waits.statement_seconds, seconds)
+        seconds = self._limits.lock_seconds if patience is None else patience
+        longest = max(_WRITE_SECONDS, self._limits.statement_seconds, seconds)
         begin = _WRITE.format(
             workspace=int(workspace),
             patience=round(seconds * 1000),
             longest=round(longest * 1000),
+            idle=_IDLE,
             haste="" if is_durable else _HASTE,
             lock=_WRITER_LOCK | int(workspace),
             life=_LIFE.format(workspace=int(workspace)),
@@ -412,7 +422,7 @@ class PostgresStore:
 
         With `deep`, compare all content with its checksums, and everything derived with what it is derived from.
         """
-        connection = self._begin("BEGIN READ ONLY", self._waits.statement_seconds)
+        connection = self._begin("BEGIN READ ONLY", self._limits.statement_seconds)
         try:
             version = version_of(connection)
             size = connection.execute("SELECT pg_database_size(current_database()) AS size").fetchone()
@@ -444,31 +454,36 @@ class PostgresStore:
         return [*(name for name in done if name), "statistics"]
 
     def _index(self, model: int, perspective: int, dim: int) -> str | None:
-        """Create the partial index of one perspective if it is missing, without blocking writers."""
+        """Create the partial index of one perspective if it is missing or broken, without blocking writers."""
         name = f"embedding_near_{model}_{perspective}"
-        found = self._administer(f"SELECT to_regclass('{name}') IS NOT NULL AS found")
-        if found and found["found"]:
+        found = self._administer("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", name)
+        if found and found["indisvalid"]:
             return None
+        if found and not self._is_being_built(name):
+            # What an interrupted build leaves is never used and never finished, but every write keeps it up to date.
+            self._administer(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
         self._administer(
             f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON embedding USING hnsw "
             f"((vector::halfvec({dim})) halfvec_ip_ops) WHERE model_id = {model} AND perspective_id = {perspective}"
         )
         return name
 
-    def _administer(self, statement: str) -> DictRow | None:
+    def _is_being_built(self, name: str) -> bool:
+        """Say whether another process builds an index right now."""
+        found = self._administer(
+            "SELECT count(*) AS count FROM pg_stat_progress_create_index WHERE index_relid = to_regclass(%s)", name
+        )
+        return found is not None and found["count"] > 0
+
+    def _administer(self, statement: str, *given: str) -> DictRow | None:
         """Run one maintenance statement outside any transaction."""
         # CREATE INDEX CONCURRENTLY is not allowed inside one.
         connection = self._pool.take()
         connection.silence = _LONG_SECONDS
         try:
-            connection.execute(f"SET statement_timeout = '{_LONG_SECONDS:.0f}s'".encode())
-            cursor = connection.execute(statement.encode(), prepare=False)
-            found = cursor.fetchone() if cursor.description else None
-            connection.execute(f"SET statement_timeout = '{self._waits.statement_seconds * 1000:.0f}ms'".encode())
-            return found
+            cursor = connection.execute(statement.encode(), given or None, prepare=False)
+            return cursor.fetchone() if cursor.description else None
         except psycopg.Error as error:
-            # Closed, because its time limit is not that of a unit.
-            connection.close()
             raise translate_error(error, self.address) from error
         finally:
             self._end(connection)

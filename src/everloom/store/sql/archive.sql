@@ -29,13 +29,13 @@ WHERE workspace_id = :workspace AND id = :id AND facts_state = 'waiting';
 
 -- name: lines_of
 -- Read the messages of exchanges, in both directions.
-SELECT exchange_id, direction, channel, text, at FROM message
+SELECT exchange_id, direction, channel, text, at, state, sender, kind FROM message
 WHERE workspace_id = :workspace AND exchange_id IN (:*ids) AND state <> 'withdrawn' ORDER BY exchange_id, id;
 
 -- name: said_before
--- List what both sides said, newest first, without messages that were never delivered.
-SELECT id, direction, channel, address, text, at, state FROM message
-WHERE workspace_id = :workspace AND id < :before AND state NOT IN ('refused', 'withdrawn', 'undeliverable')
+-- List what both sides said, newest first, without messages that were never delivered, events and notices.
+SELECT id, direction, channel, address, text, at, state, sender, kind FROM message
+WHERE workspace_id = :workspace AND id < :before AND kind = 'message' AND state NOT IN ('refused', 'withdrawn', 'undeliverable')
 ORDER BY id DESC LIMIT :limit;
 
 -- name: sitting_last
@@ -46,7 +46,7 @@ WHERE s.workspace_id = :workspace AND i.kind = 'sitting' ORDER BY s.id DESC LIMI
 -- name: written_last
 -- Find where and when a person last wrote.
 SELECT id, channel, address, at FROM message
-WHERE workspace_id = :workspace AND direction = 'in' AND state NOT IN ('refused', 'withdrawn')
+WHERE workspace_id = :workspace AND direction = 'in' AND kind = 'message' AND state NOT IN ('refused', 'withdrawn')
 ORDER BY id DESC LIMIT 1;
 
 -- name: heartbeat_add
@@ -102,3 +102,38 @@ SELECT id, reason, exchange_id FROM heartbeat WHERE workspace_id = :workspace;
 -- name: heartbeat_blank
 -- Take the words out of a heartbeat, and the exchange that it led to.
 UPDATE heartbeat SET reason = :reason, exchange_id = :exchange WHERE workspace_id = :workspace AND id = :id;
+
+-- name: intention_add
+-- Keep an intention.
+INSERT INTO intention (workspace_id, id, state, not_before, until, surfaced_at, exchange_id)
+VALUES (:workspace, :id, 'open', :not_before, :until, NULL, NULL);
+
+-- name: intention_open
+-- List the open intentions, newest first.
+SELECT i.id, i.state, i.not_before, i.until, i.surfaced_at, i.exchange_id, d.title, d.text, d.created_at
+FROM intention AS i JOIN document AS d ON d.workspace_id = i.workspace_id AND d.item_id = i.id
+WHERE i.workspace_id = :workspace AND i.state = 'open' ORDER BY i.id DESC LIMIT :limit;
+
+-- name: intention_of
+-- Read intentions.
+SELECT i.id, i.state, i.not_before, i.until, i.surfaced_at, i.exchange_id, d.title, d.text, d.created_at
+FROM intention AS i JOIN document AS d ON d.workspace_id = i.workspace_id AND d.item_id = i.id
+WHERE i.workspace_id = :workspace AND i.id IN (:*ids) ORDER BY i.id;
+
+-- name: intention_surface
+-- Record in which exchange intentions came up.
+UPDATE intention SET state = 'surfaced', surfaced_at = :at, exchange_id = :exchange
+WHERE workspace_id = :workspace AND id IN (:*ids) AND state = 'open';
+
+-- name: intention_drop
+-- Drop an open intention.
+UPDATE intention SET state = 'dropped' WHERE workspace_id = :workspace AND id = :id AND state = 'open';
+
+-- name: intention_reopen
+-- Open the intentions again that came up in exchanges that were withdrawn or forgotten.
+UPDATE intention SET state = 'open', surfaced_at = NULL, exchange_id = NULL
+WHERE workspace_id = :workspace AND exchange_id IN (:*exchanges);
+
+-- name: intention_purge
+-- Delete intentions that are forgotten.
+DELETE FROM intention WHERE workspace_id = :workspace AND id IN (:*ids);

@@ -261,6 +261,64 @@ JOIN document AS d ON d.workspace_id = o.workspace_id AND d.item_id = o.id
 LEFT JOIN session AS s ON s.workspace_id = o.workspace_id AND s.id = o.session_id
 WHERE o.workspace_id = :workspace AND o.id IN (:*ids) ORDER BY o.id;
 
+-- name: observation_of_kind
+-- List the current observations of a kind, newest first.
+SELECT id FROM observation
+WHERE workspace_id = :workspace AND kind = :kind AND superseded_at IS NULL AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- name: observation_prunable
+-- Read the current observations of a kind with everything that decides whether they may be set aside.
+-- `is_learnt`: it rests on an exchange, and is not what a person put in the place of one.
+SELECT o.id, o.subject_set, d.text, d.confidence, d.created_at, d.origin, COALESCE(a.count, 0) AS uses,
+    COALESCE(a.pinned, 0) AS pinned, COALESCE(a.useful, 0) AS useful,
+    CASE WHEN EXISTS (
+        SELECT 1 FROM source AS e JOIN item AS i ON i.workspace_id = e.workspace_id AND i.id = e.source_id
+        WHERE e.workspace_id = o.workspace_id AND e.item_id = o.id AND i.kind = 'exchange'
+    ) AND NOT EXISTS (
+        SELECT 1 FROM document AS x
+        WHERE x.workspace_id = o.workspace_id AND x.retired_by = o.id AND x.kind = 'exchange'
+    ) THEN 1 ELSE 0 END AS is_learnt,
+    CASE WHEN EXISTS (
+        SELECT 1 FROM linked AS l WHERE l.workspace_id = o.workspace_id AND l.observation_id = o.id
+    ) THEN 1 ELSE 0 END AS is_linked
+FROM observation AS o
+JOIN document AS d ON d.workspace_id = o.workspace_id AND d.item_id = o.id
+LEFT JOIN access AS a ON a.workspace_id = o.workspace_id AND a.item_id = o.id
+WHERE o.workspace_id = :workspace AND o.kind = :kind AND o.superseded_at IS NULL AND o.id > :after
+ORDER BY o.id LIMIT :limit;
+
+-- name: observation_pruned
+-- List the observations of a kind that were set aside, newest first, with the event that says why.
+SELECT o.id, o.superseded_at, o.superseded_by, e.detail FROM observation AS o
+JOIN document AS d ON d.workspace_id = o.workspace_id AND d.item_id = o.id
+JOIN event AS e ON e.workspace_id = d.workspace_id AND e.id = d.retired_by
+WHERE o.workspace_id = :workspace AND o.kind = :kind AND o.superseded_at IS NOT NULL AND o.id < :before
+    AND e.operation = 'prune_facts'
+ORDER BY o.id DESC LIMIT :limit;
+
+-- name: observation_pruned_since
+-- Count the observations of a kind that were set aside since a moment.
+SELECT COUNT(*) AS count FROM observation AS o
+JOIN document AS d ON d.workspace_id = o.workspace_id AND d.item_id = o.id
+JOIN event AS e ON e.workspace_id = d.workspace_id AND e.id = d.retired_by
+WHERE o.workspace_id = :workspace AND o.kind = :kind AND o.superseded_at >= :since AND e.operation = 'prune_facts';
+
+-- name: observation_pruned_into
+-- Find the observations that were set aside because others say the same.
+SELECT o.id, o.superseded_by FROM observation AS o
+JOIN document AS d ON d.workspace_id = o.workspace_id AND d.item_id = o.id
+JOIN event AS e ON e.workspace_id = d.workspace_id AND e.id = d.retired_by
+WHERE o.workspace_id = :workspace AND o.superseded_by IN (:*ids) AND e.operation = 'prune_facts';
+
+-- name: observation_hash
+-- Read the hash of an observation.
+SELECT content_hash FROM observation WHERE workspace_id = :workspace AND id = :id;
+
+-- name: observation_take_back
+-- Let an observation that was set aside hold again, under the hash that it had before.
+UPDATE observation SET superseded_at = NULL, superseded_by = NULL, content_hash = :hash
+WHERE workspace_id = :workspace AND id = :id AND superseded_at IS NOT NULL;
+
 -- name: observation_retag
 -- Record the set of subjects that an observation is about now.
 UPDATE observation SET subject_set = :subject_set, tagged_through = :through WHERE workspace_id = :workspace AND id = :id;

@@ -29,9 +29,9 @@ from everloom.store.contract import (
     Row,
     Scrubbed,
     StoreHealth,
+    StoreLimits,
     Value,
     VectorHit,
-    Waits,
 )
 from everloom.store.engine import (
     Constants,
@@ -62,7 +62,7 @@ _CONNECTIONS = 32
 _BUSY = "the log, because another process was reading; the next cleaning empties it"
 # The workspace of units that concern the store itself.
 _NOWHERE = 0
-_WAITS = Waits()
+_LIMITS = StoreLimits()
 _READ, _WRITE = "BEGIN", "BEGIN IMMEDIATE"
 _LISTS = (list, tuple)
 
@@ -384,11 +384,11 @@ class SqliteStore:
 
     engine: Literal["sqlite"] = "sqlite"
 
-    def __init__(self, path: Path, clock: Clock, waits: Waits = _WAITS, *, is_read_only: bool = False) -> None:
+    def __init__(self, path: Path, clock: Clock, limits: StoreLimits = _LIMITS, *, is_read_only: bool = False) -> None:
         # Absolute: connections are opened later, too, and the process may change its directory.
         self.path = path.absolute()
         self.is_read_only = is_read_only
-        self._waits = waits
+        self._limits = limits
         self._opened = prepare(self.path, clock, is_read_only=is_read_only)
         # Where the file can be read only as it lies, without locks: whether it is still the same must be checked.
         self._still = self._opened.still
@@ -396,7 +396,7 @@ class SqliteStore:
             self._connect,
             sqlite3.Connection.close,
             size=_CONNECTIONS,
-            patience=waits.lock_seconds,
+            patience=limits.lock_seconds,
             survives_fork=False,
         )
         self._begin_anew()
@@ -428,7 +428,7 @@ class SqliteStore:
     @contextmanager
     def read(self, workspace: int) -> Iterator[SqliteUnit]:
         """Begin a unit that sees a snapshot of the file."""
-        with self._unit(workspace, _READ, self._waits.statement_seconds) as unit:
+        with self._unit(workspace, _READ, self._limits.statement_seconds) as unit:
             yield unit
 
     @contextmanager
@@ -440,7 +440,7 @@ class SqliteStore:
             raise refuse_write(self.address)
         if self._owner != os.getpid():
             self._begin_anew()
-        seconds = self._waits.lock_seconds if patience is None else patience
+        seconds = self._limits.lock_seconds if patience is None else patience
         # First the queue of this process, then SQLite's lock, which polls and can let a waiting writer starve. BEGIN
         # IMMEDIATE takes the write lock before anything is read: a transaction that reads first and writes later fails
         # at once if another process wrote in between, whatever the timeout.
@@ -601,7 +601,7 @@ class SqliteStore:
     @contextmanager
     def _sole(self, seconds: float | None = None) -> Iterator[None]:
         """Take this process's turn to write."""
-        if not self._turn.acquire(timeout=self._waits.lock_seconds if seconds is None else seconds):
+        if not self._turn.acquire(timeout=self._limits.lock_seconds if seconds is None else seconds):
             raise StoreBusy(f"{self.address} is busy: another thread is writing", hint="try again in a moment")
         try:
             yield
