@@ -31,14 +31,14 @@ from everloom.kernel.work.maintenance import Backfill, Rewording, Upkeep
 from everloom.kernel.work.tasks import Task, Work
 from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
 from everloom.models import Budget, Meter, estimate
-from everloom.models.providers import ModelThinker, Roles, make_embedder
+from everloom.models.providers import ModelThinker, Role, Roles, make_embedder, make_transcriber
 from everloom.models.usage import DayBudget
 from everloom.settings import Settings, data_directory, load
 from everloom.store import Store, open_store, sqlite_url
-from everloom.store.contract import Waits
+from everloom.store.contract import StoreLimits
 from everloom.store.engine import refuse_write
 from everloom.wiring.places import Places, RemovedWorkspace
-from everloom.wiring.policies import MIND_TASKS, Later, access, policy_of
+from everloom.wiring.policies import MIND_TASKS, Later, access, bounds_of, policy_of, thinking_of
 from everloom.wiring.ports import Neighbours, OneSoul, find_archived
 from everloom.wiring.wire.protocol import is_remote
 from everloom.workspace import Workspace
@@ -47,9 +47,12 @@ if TYPE_CHECKING:
     from everloom.episodic.being import Being
     from everloom.episodic.patrol import Patrol
     from everloom.graph import Graph, Graphs, Watchers
+    from everloom.mind.hands.servers import ToolServers
     from everloom.mind.ports import MindSetup
     from everloom.models.ask import Thinker
+    from everloom.models.hear import Transcriber
     from everloom.models.talk import Talker
+    from everloom.models.thinking import ThinkingChoice
     from everloom.remote import RemoteLoom
     from everloom.semantic.consolidation import ConsolidationTask, PassBounds
     from everloom.telemetry import Telemetry
@@ -95,7 +98,7 @@ class Loom:
         self.settings = settings
         self.clock = clock
         known = settings.store
-        self.store: Store = open_store(url, clock, policy_of(Waits, known), is_read_only=known.read_only)
+        self.store: Store = open_store(url, clock, policy_of(StoreLimits, known), is_read_only=known.read_only)
         self.footprints = Footprints()
         self.workspaces = Workspaces(self.store, clock, settings.workspace.time_zone)
         self.places = Places(data_directory(), settings, self.store, self.workspaces)
@@ -106,9 +109,10 @@ class Loom:
         self.holder = this_holder()
         self.work = Work(self.store, clock, holder=self.holder)
         self.running = RunningJobs(self.store, clock, self.holder)
-        self._budget = Budget(dollars=settings.llm.dollars)
+        self._budget = Budget(dollars=settings.llm.dollars, catalog=self._access.catalog)
         self._backfill = Backfill(self.store, self.embedding, self.clock)
-        self._talking: dict[int, Roles] = {}
+        self._talking: dict[int, tuple[Roles, Role]] = {}
+        self._listening: dict[int, Transcriber] = {}
         self._followed: set[tuple[int, int]] = set()
         self._seen = SeenTexts()
         for task in self._tasks():
@@ -197,12 +201,15 @@ class Loom:
         finally:
             lease.drop()
 
-    def llms(self, workspace: WorkspaceInfo) -> Roles:
-        """Provide the language models; their cost is recorded in the workspace."""
-        meter = Meter(clock=self.clock, recorder=Ledger(self.store, workspace.id), budget=self._budget)
-        day = DayBudget(self.settings.mind.dollars_a_day, lambda: self.spent_today(workspace))
+    def llms(self, workspace: WorkspaceInfo, chosen: str | None = None) -> Roles:
+        """Provide the language models, one of them by choice; their cost is recorded in the workspace."""
+        catalog, ledger = self._access.catalog, Ledger(self.store, workspace.id)
+        meter = Meter(clock=self.clock, recorder=ledger, budget=self._budget, catalog=catalog)
+        day = DayBudget(self.settings.mind.dollars_a_day, lambda: self.spent_today(workspace), catalog)
         known = self.settings.llm
-        return Roles(large=known.large, small=known.small, access=self._access, meter=meter, day=day)
+        thinking = thinking_of(known)
+        large = chosen or known.large
+        return Roles(large=large, small=known.small, access=self._access, meter=meter, day=day, thinking=thinking)
 
     def operation(
         self,
@@ -267,14 +274,17 @@ class Loom:
         """Collect everything that the mind of a workspace needs; `session` is whose verbs it serves."""
         from everloom.kernel.forgetting.verbs import AgentTurn  # noqa: PLC0415
         from everloom.mind.conversation.conversation import TURN  # noqa: PLC0415
-        from everloom.mind.ports import MindPolicy, MindSetup  # noqa: PLC0415  a search alone does not need it
+        from everloom.mind.hands.servers import NoServers  # noqa: PLC0415
+        from everloom.mind.people import person_of, read_people  # noqa: PLC0415
+        from everloom.mind.ports import AlertLimits, MindPolicy, MindSetup  # noqa: PLC0415  a search needs none
         from everloom.wiring.erasing import forgetting_of  # noqa: PLC0415
         from everloom.wiring.ports import ConversationFacts  # noqa: PLC0415
         from everloom.wiring.tools import faculty_tools, verb_tools  # noqa: PLC0415
 
         # Everything that the conversation writes into other faculties carries this one session label.
         place = Workspace(self, workspace, "conversation", refusal=refusal)
-        op = self.operation(workspace, session, refusal=refusal)
+        op, known = self.operation(workspace, session, refusal=refusal), self.settings
+        alerts = policy_of(AlertLimits, known.alerts, dollars_a_day=known.mind.dollars_a_day)
         return MindSetup(
             op=op,
             leases=Leases(self.store, self.clock, self.holder),
@@ -282,10 +292,15 @@ class Loom:
             owner=self.places.owner(workspace),
             former_notes=self.places.former_notes(workspace),
             soul=self.soul(place),
-            facts=ConversationFacts(place.op),
-            policy=policy_of(MindPolicy, self.settings.mind),
+            facts=ConversationFacts(place.op, lambda: forgetting_of(place)),
+            attachments=self.places.attachments(workspace),
+            bounds=bounds_of(self.settings.attachments),
+            policy=policy_of(MindPolicy, known.mind, alerts=alerts),
+            person=person_of(read_people(known.people.known), workspace.name),
+            servers=self._tool_servers if known.mind.mcp else NoServers(),
             talker=lambda: self.talker(workspace),
             thinker=lambda: self.thinker(workspace),
+            transcriber=lambda: self.transcriber(workspace),
             tools=lambda mind: (
                 *verb_tools(mind, op.zone),
                 *verb_tools(forgetting_of(place, AgentTurn((TURN, self.holder), mind.last_exchange)), op.zone),
@@ -293,13 +308,51 @@ class Loom:
             ),
         )
 
-    def talker(self, workspace: WorkspaceInfo) -> Talker | None:
-        """Provide the model that converses, the same one until the day's budget is spent; None without any."""
+    @cached_property
+    def _tool_servers(self) -> ToolServers:
+        """Reach the servers of `mind.mcp`; none is started before one of its tools is needed."""
+        from everloom.settings import variable  # noqa: PLC0415
+        from everloom.wiring.hands.client import McpServers  # noqa: PLC0415  loads what runs loops
+
+        return McpServers(self.settings.mind.mcp, variable)
+
+    def talker(self, workspace: WorkspaceInfo, thinking: ThinkingChoice | None = None) -> Talker | None:
+        """Provide the model that converses, the same one until the day's budget is spent; None without any.
+
+        `thinking` is for one conversation; without it, the settings say how much the model thinks.
+        """
         # Kept for the life of the loom: a talker corrects its token estimates by what earlier replies really took.
         if workspace.id not in self._talking:
-            self._talking[workspace.id] = self.llms(workspace)
-        roles = self._talking[workspace.id]
-        return roles.talker() if roles.is_configured else None
+            self._talking[workspace.id] = self.llms(workspace), Role.LARGE
+        roles, role = self._talking[workspace.id]
+        return roles.talker(role, thinking=thinking) if roles.is_configured else None
+
+    def choose_talker(self, workspace: WorkspaceInfo, model: str) -> Talker:
+        """Let another model converse from now on, in this process only; the day's budget holds for it as for any."""
+        known = self.settings.llm
+        # The small one goes on when the day's dollars are spent, also if it was chosen; but not one that is the large
+        # one, too, or whose price is not known.
+        stays = (
+            model == known.small and known.large not in (None, model) and self._access.catalog.price(model) is not None
+        )
+        role = Role.SMALL if stays else Role.LARGE
+        roles = self.llms(workspace, None if stays else model)
+        # Before it takes the place of the other one: a budget may forbid it.
+        talker = roles.talker(role)
+        self._talking[workspace.id] = roles, role
+        return talker
+
+    def transcriber(self, workspace: WorkspaceInfo) -> Transcriber | None:
+        """Provide whoever listens to voice messages; None if nobody is configured."""
+        known = self.settings.voice
+        if known.model is None:
+            return None
+        if workspace.id not in self._listening:
+            meter = Meter(clock=self.clock, recorder=Ledger(self.store, workspace.id), budget=self._budget)
+            self._listening[workspace.id] = make_transcriber(
+                known.model, access=self._access, seconds=known.seconds, meter=meter
+            )
+        return self._listening[workspace.id]
 
     def spent_today(self, workspace: WorkspaceInfo) -> float:
         """Sum what models have cost a workspace since its midnight; calls of unknown price count as nothing."""
@@ -336,6 +389,8 @@ class Loom:
     def close(self) -> None:
         """Stop all jobs and watchers, write the footprints that wait, and close every connection."""
         self.running.close()
+        if "_tool_servers" in vars(self):
+            self._tool_servers.close()
         # Watchers first: one that is indexing a change still needs the store.
         if "_watchers" in vars(self):
             self._watchers.close()

@@ -9,7 +9,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -33,12 +33,6 @@ from tests.scripted.speech import Step, says, uses
 
 PAGE = Path(__file__).parents[2] / "docs" / "fortnight.md"
 BERLIN = ZoneInfo("Europe/Berlin")
-FIRST = date(2026, 3, 20)
-DAYS = 14
-# The clocks go forward on Sunday, 29 March, at 02:00.
-CHANGE = date(2026, 3, 29)
-# Nobody writes on these days: the agent must learn to be silent.
-AWAY = (date(2026, 3, 25), date(2026, 3, 26))
 CHANNELS = ("terminal", "telegram", "web")
 COMPACT_AT = 6_000
 MORNING = "Good morning! Have you looked at the tide table?"
@@ -52,6 +46,30 @@ TOPICS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The days that are lived through; nobody writes on those `away`, and the clocks change on `change`."""
+
+    first: date
+    number: int
+    change: date
+    away: tuple[date, ...] = ()
+
+    @property
+    def days(self) -> tuple[date, ...]:
+        """Every local day."""
+        return tuple(self.first + timedelta(days=number) for number in range(self.number))
+
+    @property
+    def end(self) -> datetime:
+        """The midnight after the last day."""
+        return datetime.combine(self.first + timedelta(days=self.number), time(), tzinfo=BERLIN).astimezone(UTC)
+
+
+# The clocks go forward on Sunday, 29 March, at 02:00. On two days nobody writes: the agent must learn to be silent.
+FORTNIGHT = Period(date(2026, 3, 20), 14, date(2026, 3, 29), (date(2026, 3, 25), date(2026, 3, 26)))
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Arrival:
     """A message that the person will send."""
@@ -61,12 +79,12 @@ class Arrival:
     text: str
 
 
-def arrivals(messages: int, seed: int = 7) -> list[Arrival]:
+def arrivals(messages: int, seed: int = 7, period: Period = FORTNIGHT) -> list[Arrival]:
     """Plan what the person writes: in bursts, three times a day, around midnight of the change, never when away."""
     rng = random.Random(seed)
-    days = [day for number in range(DAYS) if (day := FIRST + timedelta(days=number)) not in AWAY]
+    days = [day for day in period.days if day not in period.away]
     starts = [datetime.combine(day, time(hour, 10), tzinfo=BERLIN) for day in days for hour in (8, 13, 20)]
-    starts += [datetime.combine(CHANGE - timedelta(days=1), time(23, 58), tzinfo=BERLIN)]
+    starts += [datetime.combine(period.change - timedelta(days=1), time(23, 58), tzinfo=BERLIN)]
     planned: list[Arrival] = []
     share, extra = divmod(messages, len(starts))
     for number, start in enumerate(starts):
@@ -87,26 +105,41 @@ class Fortnight:
     server: ClaudeServer
     answers: Answers
     clock: ManualClock
+    period: Period = FORTNIGHT
     largest_array: int = 0
     delivered: list[int] = field(default_factory=list)
-    nights: list[date] = field(default_factory=list)
+    # When each message arrived, and whether that was before (0) or after (2) the tasks of that hour, among which (1)
+    # are heartbeats.
+    arrived: dict[int, tuple[datetime, int]] = field(default_factory=dict)
 
     def live(self, planned: Sequence[Arrival]) -> None:
-        """Let two weeks pass: messages come, hours strike, and whatever is due is done."""
+        """Let the days pass: messages come, hours strike, and whatever is due is done."""
         run = worker(self.loom, self.mind.setup)
-        end = datetime.combine(FIRST + timedelta(days=DAYS), time(), tzinfo=BERLIN).astimezone(UTC)
+        end = self.period.end
         strikes = iter(hours(self.clock.now(), end))
         strike = next(strikes)
         for arrival in [*planned, Arrival(end, "", "")]:
             while strike <= arrival.at and strike < end:
                 self._until(strike)
+                self.look_around()
                 failed = [each for each in run().values() if each.state == "failed"]
                 assert not failed, failed
-                self._deliver()
+                self._deliver(2)
                 strike = next(strikes, end)
             self._until(arrival.at)
             if arrival.text:
-                self.mind.conversation.receive(arrival.text, channel=arrival.channel, address="42")
+                self.receive(arrival)
+
+    def receive(self, arrival: Arrival) -> None:
+        """Take in what has come."""
+        self.mind.conversation.receive(arrival.text, channel=arrival.channel, address="42")
+
+    def look_around(self) -> None:
+        """Find out where the person is reached; here they read everything at once, and nobody asks."""
+
+    def reads_on(self) -> Sequence[str]:
+        """List the channels on which the person reads now."""
+        return CHANNELS
 
     def _until(self, moment: datetime) -> None:
         """Let time pass until a moment; whoever is owed an answer gets it as soon as the pause is over."""
@@ -116,17 +149,28 @@ class Fortnight:
             if ripe_at > moment:
                 break
             self.clock.advance(ripe_at - self.clock.now())
-            assert conversation.step() is not None
+            self.answer()
+            conversation = self.mind.conversation
             self.largest_array = max(self.largest_array, len(conversation.turns()))
-            self._deliver()
+            self._deliver(0)
         self.clock.advance(max(timedelta(), moment - self.clock.now()))
 
-    def _deliver(self) -> None:
-        for channel in CHANNELS:
+    def answer(self) -> None:
+        """Answer what is ripe."""
+        assert self.mind.conversation.step() is not None
+
+    def _deliver(self, phase: int) -> None:
+        self.mind.conversation.settle()
+        for channel in self.reads_on():
             for message in self.mind.conversation.outbox(channel):
                 self.mind.conversation.sending(message.id)
                 self.mind.conversation.sent(message.id)
                 self.delivered.append(message.id)
+                self.arrived[message.id] = self.clock.now(), phase
+
+    def forbidden(self, now: datetime, said: Sequence[StreamMessage]) -> str | None:
+        """Say why nobody may be written to first."""
+        return forbidden(now, said, {each for each, when in self.arrived.items() if when < (now, 1)})
 
     @property
     def log(self) -> list[StreamMessage]:
@@ -160,9 +204,9 @@ def hours(start: datetime, end: datetime) -> Iterator[datetime]:
 
 
 @contextmanager
-def begun(url: str, notes: Path) -> Iterator[Fortnight]:
-    """Begin the fortnight in an empty store, with a strict scripted model."""
-    clock = ManualClock(datetime.combine(FIRST, time(6), tzinfo=BERLIN))
+def begun(url: str, notes: Path, period: Period = FORTNIGHT) -> Iterator[Fortnight]:
+    """Begin the days in an empty store, with a strict scripted model."""
+    clock = ManualClock(datetime.combine(period.first, time(6), tzinfo=BERLIN))
     settings = Settings.model_validate({"workspace": {"time_zone": "Europe/Berlin"}})
     with ClaudeServer() as server, open_loom(url, settings=settings, clock=clock) as loom:
         server.capabilities = ("on_demand",)
@@ -175,7 +219,7 @@ def begun(url: str, notes: Path) -> Iterator[Fortnight]:
             talker=lambda: talker,
         )
         setup, answers = thinking(setup, server)
-        lived = Fortnight(loom, Mind(setup), server, answers, clock)
+        lived = Fortnight(loom, Mind(setup), server, answers, clock, period)
         answers.given |= {"facts": learnt, "heartbeat": wished, "self_awareness": looked_back, "hand_off": handed_off}
         yield lived
 
@@ -197,8 +241,10 @@ def learnt(material: str) -> object:
     """Learn where Audrey wants to be, again and again: each time the sentence that is shown is superseded."""
     if "Lyon at Easter" not in material.split("Exchange of ")[1]:
         return {"operations": []}
-    known = [line for line in material.splitlines() if line.startswith("[") and "Audrey invites" in line]
-    text = f"Audrey invites James to Lyon at Easter, asked {material[-8:].strip()}."
+    lines = [line.removeprefix("> ") for line in material.splitlines()]
+    known = [line for line in lines if line.startswith("[") and "Audrey invites" in line]
+    asked = next(line for line in lines if "Lyon at Easter; I" in line)
+    text = f"Audrey invites James to Lyon at Easter, asked {asked[-6:].strip()}."
     fact = {"text": text, "about": ["Audrey", "James"], "reason": "she asked"}
     if known:
         return {"operations": [{"operation": "UPDATE", "fact_id": int(known[0][1:].split("]")[0]), **fact}]}
@@ -237,18 +283,19 @@ def check(lived: Fortnight, planned: Sequence[Arrival]) -> None:
     check_heartbeats(lived)
     check_pages(lived)
     mornings = [each.at.astimezone(BERLIN) for each in lived.log if each.text == MORNING]
-    assert [each.date() for each in mornings] == [FIRST + timedelta(days=number) for number in range(DAYS)]
+    assert [each.date() for each in mornings] == list(lived.period.days)
     assert {f"{each:%H:%M}" for each in mornings} == {"09:00"}
 
 
 def check_log(lived: Fortnight, planned: Sequence[Arrival]) -> None:
     """Every message once, in order, answered once; every reply delivered once."""
     log = lived.log
-    received = [each for each in log if each.direction == "in"]
+    received = [each for each in log if each.direction == "in" and each.kind == "message"]
     assert [(each.text, each.channel) for each in received] == [(each.text, each.channel) for each in planned]
     assert {each.state for each in received} == {"answered"}
-    out = [each for each in log if each.direction == "out"]
-    assert sorted(lived.delivered) == [each.id for each in out]
+    told = [each for each in log if each.direction == "out"]
+    assert sorted(lived.delivered) == [each.id for each in told if each.state != "withdrawn"]
+    out = [each for each in told if each.kind != "notice"]
     assert len({each.exchange_id for each in out}) == len(out) == len(lived.exchanges)
     newest = {each.exchange_id: each.channel for each in received}
     assert all(each.channel == newest[each.exchange_id] for each in out if each.exchange_id in newest)
@@ -266,25 +313,34 @@ def check_heartbeats(lived: Fortnight) -> None:
     assert {"sent", "suppressed"} <= {each.outcome for each in lived.heartbeats}
     for one, other in pairwise(lived.heartbeats):
         assert other.at > one.at
+    ended = {each.id: each.ended_at for each in lived.exchanges}
+    log = [each for each in lived.log if each.kind == "message"]
     for beat in lived.heartbeats:
-        reason = forbidden(
-            beat.at, [each for each in lived.log if each.at <= beat.at and each.exchange_id != beat.exchange_id]
+        if beat.outcome == "silent":
+            # The agent wants to speak always: only somebody who waits for an answer makes it silent.
+            waiting = [each for each in log if each.direction == "in" and each.at <= beat.at]
+            assert any(ended[each.exchange_id or 0] > beat.at for each in waiting), beat
+            continue
+        said = [each for each in log if each.at <= beat.at]
+        reason = lived.forbidden(
+            beat.at, [each for each in said if each.exchange_id is None or each.exchange_id != beat.exchange_id]
         )
         assert (beat.outcome == "sent") == (reason is None), (beat, reason)
         assert reason is None or reason in beat.reason, (beat, reason)
     assert not any(
-        beat.outcome == "sent" and beat.at.astimezone(BERLIN).date() in AWAY[1:] for beat in lived.heartbeats
+        beat.outcome == "sent" and beat.at.astimezone(BERLIN).date() in lived.period.away[1:]
+        for beat in lived.heartbeats
     )
 
 
-def forbidden(now: datetime, log: Sequence[StreamMessage]) -> str | None:
-    """Say why nobody may be written to first."""
+def forbidden(now: datetime, log: Sequence[StreamMessage], heard: Collection[int]) -> str | None:
+    """Say why nobody may be written to first; what nobody has `heard` yet, nobody could answer."""
     local = now.astimezone(BERLIN)
     unanswered = 0
     for message in reversed(log):
         if message.direction == "in":
             break
-        unanswered += 1
+        unanswered += message.id in heard
     own = [message.at for message in log if message.direction == "out"]
     run = 0
     for later, message in zip([None, *reversed(log)], reversed(log), strict=False):
@@ -305,17 +361,20 @@ def forbidden(now: datetime, log: Sequence[StreamMessage]) -> str | None:
 
 
 def check_pages(lived: Fortnight) -> None:
-    """One page a local day, each with its own night and the hand-offs of that day."""
+    """One page a local day, each with its own night and the hand-offs of that day; none a week after the last word."""
     notes = lived.mind.notes
     pages = {name: notes.read(name) or "" for name in notes.names() if name.startswith("daily/")}
-    days = [FIRST + timedelta(days=number) for number in range(DAYS)]
-    assert sorted(pages) == [f"daily/{day}.md" for day in days]
-    for day in days:
+    written = [each.at for each in lived.log if each.direction == "in" and each.kind == "message"]
+    evenings = {day: datetime.combine(day, time(21), tzinfo=BERLIN) for day in lived.period.days}
+    days = [day for day, at in evenings.items() if any(at - timedelta(days=7) <= each for each in written if each < at)]
+    # A machine's event may bring about a compaction on any day.
+    folded = {each.at.astimezone(BERLIN).date() for each in lived.compactions}
+    assert sorted(pages) == [f"daily/{day}.md" for day in sorted({*days, *folded})]
+    for day in sorted({*days, *folded}):
         page = pages[f"daily/{day}.md"]
         assert page.startswith(f"# {day}, {day:%A}\n")
-        assert [line for line in page.splitlines() if line.startswith("Looking back")] == [
-            f"Looking back: This was {day}."
-        ]
+        looked = [line for line in page.splitlines() if line.startswith("Looking back")]
+        assert looked == [f"Looking back: This was {day}."] * (day in days)
         left = [each for each in lived.compactions if each.at.astimezone(BERLIN).date() == day]
         assert page.count("## Hand-off") == len(left)
         assert all(f"## Hand-off, {each.at.astimezone(BERLIN):%H:%M}" in page for each in left)
@@ -329,13 +388,13 @@ def summary(lived: Fortnight, planned: Sequence[Arrival]) -> str:
     turns = [each for each in lived.exchanges if each.cause == "message"]
     causes = Counter(each.cause for each in lived.exchanges)
     outcomes = Counter((each.outcome, kind_of(each)) for each in lived.heartbeats)
-    facts = lived.loom.workspace("james").semantic.list_observations(["Audrey"], limit=10_000)
+    facts = lived.loom.workspace("james").semantic.list_observations(["Audrey"], limit=10_000, max_tokens=100_000)
     sizes = [each.context_tokens for each in turns]
     rows: list[tuple[str, object]] = [
         ("messages received, on three channels", len(planned)),
         (
             "messages answered, each once and in order",
-            sum(each.direction == "in" and each.state == "answered" for each in lived.log),
+            sum(each.kind == "message" and each.state == "answered" for each in lived.log),
         ),
         ("turns that answered messages", causes["message"]),
         ("scheduled messages, each at 09:00 local time", causes["schedule"]),
@@ -346,7 +405,7 @@ def summary(lived: Fortnight, planned: Sequence[Arrival]) -> str:
         ("largest array, in turns", lived.largest_array),
         ("current facts at the end", sum(each.superseded_at is None for each in facts)),
         ("facts superseded, all still stored", sum(each.superseded_at is not None for each in facts)),
-        ("daily notes, one for each local day, each with one line from the nightly pass", DAYS),
+        ("daily notes, one for each local day, each with one line from the nightly pass", lived.period.number),
     ]
     rows += [
         (f"heartbeats {outcome}{f': {reason}' if reason else ''}", count)
@@ -367,11 +426,11 @@ def kind_of(beat: Heartbeat) -> str:
     )
 
 
-OPENING = f"""\
+OPENING = """\
 # A fortnight of one conversation
 
-This page is generated by `python -m tests.mind.fortnight`. From {FIRST:%d %B %Y} on, a person in Berlin writes on
-three channels for two weeks; the clocks go forward on {CHANGE:%d %B}, and on two days nobody writes. The clock is
+This page is generated by `python -m tests.mind.fortnight`. From 20 March 2026 on, a person in Berlin writes on
+three channels for two weeks; the clocks go forward on 29 March, and on two days nobody writes. The clock is
 simulated, and the model is a scripted server that rejects every request that the real one would reject. The agent
 wants to speak first at every heartbeat, so that only the rules keep it silent. `tests/mind/test_fortnight.py` checks
 every message, daily note and heartbeat against the log.

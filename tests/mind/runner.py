@@ -1,6 +1,7 @@
 """A process that forks conversing processes on demand, so that tests can kill many of them without paying for imports.
 
-Reads commands from its input, one a line: the store, the scripted server, a file that stands for the person's screen.
+Reads commands from its input, one a line: the store, the scripted server, a file that stands for the person's screen;
+or `act` and how one turn with tools is to be answered (`acting.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.conversation.queue import Queue
 from everloom.models.embed import EmbeddingTask
 from everloom.models.static import embed as static
+from tests.mind.acting import act
 from tests.mind.worlds import conversation_in, elsewhere, open_place, setup_of
 from tests.patience import wait_until
 from tests.scripted.claude import ClaudeServer
@@ -78,7 +80,7 @@ def main() -> None:
 def run(words: list[str]) -> NoReturn:
     """Converse, without anything of the parent's."""
     try:
-        converse(*words)
+        act(*words[1:]) if words[0] == "act" else converse(*words)
         os._exit(0)
     except BaseException as error:  # noqa: BLE001  whatever it is, the test must hear of it
         say("error", repr(error))
@@ -95,9 +97,9 @@ class Runners:
             self._child = Child(CODE, server.url)
             assert self._child.line() == "ready"
 
-    def start(self, url: str, server_url: str, screen: str) -> None:
-        """Have another process converse."""
-        self._child.tell(f"{url} {server_url} {screen}")
+    def start(self, *words: object) -> None:
+        """Have another process converse, or act."""
+        self._child.tell(" ".join(map(str, words)))
         while not (said := self._child.line()).startswith("forked"):
             self.errors.append(said)
         self._running.append(int(said.split()[1]))
@@ -108,6 +110,12 @@ class Runners:
             os.kill(number, signal.SIGKILL)
         for number in self._running:
             wait_until(partial(has_gone, number), "a killed process to be gone", step=0.005)
+        self._running.clear()
+
+    def wait(self) -> None:
+        """Wait until all of them have ended by themselves."""
+        for number in self._running:
+            wait_until(partial(has_gone, number), "a process to end", step=0.005)
         self._running.clear()
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from everloom.errors import ProviderBusy
 from everloom.mind.conversation.array import ArrayEntry
 from everloom.mind.conversation.blocks import is_folded
-from everloom.mind.conversation.compaction import HEADING, LEAST_KEPT, bound_of, cut_at, outline, transcript
+from everloom.mind.conversation.compaction import LEAST_KEPT, bound_of, cut_as_marked, cut_at, transcript
 from everloom.mind.conversation.conversation import Conversation
+from everloom.mind.conversation.outline import HEADING, outline
 from everloom.mind.ports import MindSetup
 from everloom.models.talk import Compacted, TextBlock, ToolResult, ToolUse, Turn
 from everloom.models.text import estimate
@@ -215,7 +217,7 @@ def test_an_array_that_no_longer_fits_is_outlined_when_nobody_can_sum_it_up(worl
     (made,) = world.conversation.compactions()
     assert made.way == "outline"
     assert HEADING in made.text
-    assert "- Person: [terminal, Mon 2026-11-16 09:30] Part 0: We sailed" in made.text
+    assert "- Person: [2026-11-16] Part 0: We sailed" in made.text
     world.assert_valid()
 
 
@@ -245,6 +247,21 @@ def test_what_cannot_be_handed_over_does_not_stop_the_conversation(
     world.conversation.compact()
     assert world.conversation.compactions()
     assert "preparations for a compaction failed" in caplog.text
+
+
+@pytest.mark.promise("mind.hand-off")
+def test_turns_are_handed_over_after_the_compaction_was_asked_for_and_before_they_leave(world: World) -> None:
+    folding(world, "on_demand", compact_at=100_000)
+    grow(world)
+    world.again(compact_at=1_000)
+    seen: list[tuple[int, int]] = []
+
+    def look(_: object) -> None:
+        seen.append((len(world.server.folds), len(world.conversation.compactions())))
+
+    world.conversation._compactor._around = replace(world.conversation._around, before_folding=look)
+    assert world.conversation.compact()
+    assert seen[0] == (1, 0), "a note that is written for it changes nothing that its request could read from the cache"
 
 
 def test_a_compaction_whose_lease_was_lost_writes_nothing(world: World) -> None:
@@ -290,6 +307,11 @@ def test_a_cut_never_divides_an_exchange_and_keeps_the_newest(parts: list[tuple[
         kept = sum(sizes[cut:])
         assert kept <= bound // 2
         assert kept <= bound * 0.2 or len(made) - cut <= LEAST_KEPT + 3
+    # A compaction cuts where the turn before it has marked, unless its own exchange is too long to be kept.
+    newest = [entry for entry in made if entry.exchange_id == len(parts) - 1]
+    before = cut_at(made[: len(made) - len(newest)], sizes[: len(made) - len(newest)], bound)
+    fits = before and sum(sizes[before:]) <= bound // 2
+    assert cut_as_marked(made, sizes, bound) == (before if fits else cut)
 
 
 def test_there_is_nothing_to_fold_in_a_compaction_alone() -> None:
@@ -310,9 +332,29 @@ def test_an_outline_is_made_of_what_was_said_and_fits() -> None:
     assert estimate(text) < 500
     assert text.startswith("The summary before.")
     assert "- Person: Sentence 199.\n" in text + "\n"
-    assert "older lines are left out" in text
+    assert "sentences are left out" in text
     assert "And more of it" not in text
     assert "Sentence 0." not in text
+
+
+def test_an_outline_of_an_outline_keeps_what_says_most_and_counts_what_it_left_out() -> None:
+    def talk(number: int, *said: str) -> list[Turn]:
+        idle = [f"[terminal, Mon 2026-11-16 09:30] It rains. We wait for day {number + n % 3}." for n in range(30)]
+        return [Turn("user", (TextBlock(text),)) for text in (*idle, *said)]
+
+    fact = "[web, Tue 2026-11-17 10:00] Well. Mirela moved to Tampere. It rains."
+    text = outline(talk(0, fact), 250)
+    for cycle in range(1, 9):
+        text = outline([Turn("assistant", (Compacted(text),)), *talk(cycle)], 250)
+        assert estimate(text) < 300
+    (line,) = [line for line in text.splitlines() if "Tampere" in line]
+    assert line.startswith("- Person: [2026-11-17] ")
+    assert "Mirela moved to Tampere." in line
+    assert text.count(HEADING) == 1
+    (left,) = re.findall(r"\((\d+) sentences are left out", text)
+    assert int(left) > 400
+    assert outline([Turn("assistant", (Compacted("Prose about Mirela."),))], 250).startswith("Prose about Mirela.")
+    assert outline([], 100) == HEADING
 
 
 def test_a_transcript_keeps_what_was_folded_before_and_the_newest_lines() -> None:

@@ -41,7 +41,7 @@ def test_today_and_yesterday_are_the_workspaces_own(
     with open_notebook(f"sqlite:///{tmp_path}/loom.db", tmp_path / "notes", start, zone) as book:
         assert book.notes.append_today("It rained.").name == f"daily/{today}.md"
         book.edit(f"daily/{yesterday}.md", "It was dry.\n")
-        prompt = book.prompt().text()
+        prompt = book.prompt().aside()
         assert prompt.index("It was dry.") < prompt.index("It rained.")
 
 

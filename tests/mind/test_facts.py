@@ -16,6 +16,7 @@ from everloom.mind.learning.proposal import FactDecision, FactOperation, FactPro
 from everloom.mind.ports import Fact, FactChange, MindSetup
 from everloom.models.ask import Thinker
 from everloom.semantic.results import Observation
+from everloom.wiring.ports import ConversationFacts
 from tests.episodic.ground import Killed, killed_after
 from tests.mind.thinking import Answers, thinking, worker
 from tests.mind.worlds import NOW, World
@@ -311,16 +312,14 @@ def test_two_that_learn_from_one_exchange_learn_once(ready: Ready) -> None:
     answers.given["facts"] = answer
     facts = setup.facts
 
-    class Together:
+    class Together(ConversationFacts):
         """Facts that both learners have read before either writes."""
-
-        nearest = staticmethod(facts.nearest)
 
         def learn(self, *given: Any, **named: Any) -> Any:
             together.wait(PATIENCE)
             return facts.learn(*given, **named)
 
-    both = replace(setup, facts=Together())
+    both = replace(setup, facts=Together(setup.op, lambda: world.loom.workspace("james").forgetting))
     learn = FactLearner(both, thinker_of(setup)).learn_waiting
     threads = [threading.Thread(target=learn, args=([exchange.id],)) for _ in range(2)]
     for thread in threads:

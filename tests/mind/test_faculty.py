@@ -93,9 +93,11 @@ def test_the_agent_forgets_what_the_person_wants_forgotten_once_they_were_asked(
         assert "melanoma" in str(claude.talks[1])
         assert "has not seen yet what would go" in str(claude.talks[2])
         assert place.show(told).text
-        # The turn goes on after the forgetting, and what it looked up before is not kept.
-        looked = ("search_memory", {"query": "melanoma in Zweibruecken"})
-        reply = turn("Yes.", uses(looked), uses(done), says("It is gone."))
+        # The turn goes on after the forgetting, and what it looked up before is not kept; nor what it thought of that.
+        looked, again = ("search_memory", {"query": "melanoma in Zweibruecken"}), ("search_memory", {"query": "James"})
+        thinks = {"thought": "The melanoma."}
+        steps = uses(looked, **thinks), uses(done, **thinks), uses(again, **thinks), says("It is gone.")
+        reply = turn("Yes.", *steps)
         assert reply.reply == "It is gone."
         with pytest.raises(NotFound, match="was forgotten"):
             place.show(told)

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from everloom.errors import NotFound
+from everloom.errors import NotFound, ProviderError
 from everloom.loom import Workspace, open_loom
+from everloom.mind import IncomingMessage
 from everloom.settings import Settings
+from everloom.surfaces.cli.commands.terminal.typed import TypedLines
 from tests.mind.worlds import World
-from tests.scripted.speech import says
+from tests.scripted.speech import fails, says
 from tests.store.bytes import words_in_files
 from tests.store.ground import ROOT, assert_agreement, rows_of
 
@@ -57,6 +59,58 @@ def test_an_exchange_goes_with_its_messages_its_turns_and_its_facts(world: World
     assert "Ravenna" not in str(world.server.talks[-1])
     world.assert_valid()
     assert_agreement(world.url)
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_what_others_quote_of_it_goes_from_their_turns_and_their_own_words_stay(world: World) -> None:
+    place = world.loom.workspace("james")
+    secret, short = "I plan an elopement to Ravenna with Ada.", "Oh, Ada!"
+    told, brief = world.exchange(secret), world.exchange(short)
+    world.exchange("Ada sails, oh so well.")
+    for sender in ("", "Ada"):
+        for quote in (secret, short, "Somebody else said this.\nOn two lines."):
+            asked = {"channel": "telegram", "is_whole": True, "sender": sender}
+            world.conversation.take(IncomingMessage(text="[What] does it mean?", quote=quote, **asked))  # type: ignore[arg-type]
+    world.conversation.step()
+    # An error belongs to all messages of its turn, and may quote one of them.
+    waiting = [world.conversation.receive(text, channel="telegram", is_whole=True) for text in (secret, "The mast?")]
+    world.server.script(fails(400, f"cannot say: {secret}"))
+    with pytest.raises(ProviderError):
+        world.conversation.step()
+    agreed(place, told.id, brief.id, waiting[0].id)
+    assert words_in_files(world.url, WORDS) == set()
+    assert [each.last_error for each in world.conversation.waiting()] == ["(forgotten)"]
+    kept = "\n".join(turn.text for turn in world.again().turns())
+    assert "Oh, Ada!" not in kept
+    assert kept.count("[What] does it mean?") == 6
+    assert kept.count("(in reply to)\n> Somebody else said this.\n> On two lines.\n") == 2
+    assert kept.count("(in reply to)") == 2
+    assert sorted({row["quote"] for row in world.rows("message")}) == ["", "Somebody else said this.\nOn two lines."]
+    world.assert_valid()
+    assert_agreement(world.url)
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_lines_that_were_typed_at_the_terminal_go_with_what_they_said(world: World) -> None:
+    place = world.loom.workspace("james")
+    said = ["I plan an elopement\nto Ravenna with Ada.", "Oh, Ada!", "What is the mast made of?"]
+    told, brief, _ = [world.exchange(text) for text in said]
+    file = world.loom.places.typed(place.info)
+    typed = TypedLines(file)
+    for text in (*said, "/log elopement", "So the mast?"):
+        typed.add(text)
+    agreed(place, told.id, brief.id)
+    assert file.read_text() == "What is the mast made of?\nSo the mast?\n"
+    assert file.stat().st_mode & 0o777 == 0o600
+    typed.add("And the sail?")
+    typed.shorten()
+    assert file.read_text().endswith("So the mast?\nAnd the sail?\n")
+    # What cannot be changed is told, and is no reason to keep the rest.
+    file.unlink()
+    file.mkdir()
+    other = world.exchange("Ravenna, after all.")
+    done = place.forget([other.id], confirm=place.forget([other.id]).confirm)
+    assert any("could not be removed" in each for each in done.remains)
 
 
 @pytest.mark.promise("forget.derivations")

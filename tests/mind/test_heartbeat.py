@@ -157,6 +157,11 @@ def test_what_a_heartbeat_says_is_in_the_array_the_log_and_the_outbox(ready: Rea
     world.assert_valid()
 
 
+def hear(world: World) -> None:
+    """Let the person get what was said."""
+    world.conversation.fetched(world.conversation.outbox("terminal"))
+
+
 @pytest.mark.promise("mind.heartbeat-light")
 def test_the_decision_sees_notes_status_and_the_end_of_the_log_and_not_the_array(ready: Ready) -> None:
     world, setup, answers = ready
@@ -166,6 +171,7 @@ def test_the_decision_sees_notes_status_and_the_end_of_the_log_and_not_the_array
     for number in range(15):
         world.exchange(f"Message number {number} about the boat.")
         world.later(minutes=1)
+    hear(world)
     world.later(hours=3)
     worker(world.loom, setup)("heartbeat")
     (material,) = answers.of("heartbeat")
@@ -200,6 +206,7 @@ def test_after_three_unanswered_messages_there_is_silence_until_the_person_write
     world.exchange("I will be in the workshop all week.")
     run = worker(world.loom, setup)
     for _ in range(60):
+        hear(world)
         world.later(hours=1)
         run("heartbeat")
     sent = [outcome for outcome, _ in outcomes(setup)].count("sent")
@@ -210,6 +217,33 @@ def test_after_three_unanswered_messages_there_is_silence_until_the_person_write
         world.later(hours=1)
         run("heartbeat")
     assert [outcome for outcome, _ in outcomes(setup)].count("sent") > sent
+
+
+@pytest.mark.promise("mind.reaches-the-person")
+def test_messages_that_nobody_got_do_not_silence_the_agent(ready: Ready) -> None:
+    world, setup, answers = ready
+    answers.given["heartbeat"] = WISH
+    conversation = world.conversation
+    conversation.receive("Hello.", channel="telegram", address="7", is_whole=True)
+    conversation.step()
+    world.exchange("I am at the terminal now.")
+    hear(world)
+
+    def beat() -> str:
+        world.later(minutes=40)
+        found = Heartbeats(setup).beat(conversation, Notes(setup))
+        return found.outcome if found.outcome == "sent" else found.reason
+
+    assert beat() == "sent"
+    # One waits for somebody; no second one is added to it.
+    assert beat() == "nobody can be reached, and an earlier message still waits"
+    # Somebody can be reached again: the agent may speak, and what was never heard is no reason for silence.
+    for _ in range(3):
+        conversation.reached("telegram", ["7"], 3_600)
+        assert beat() == "sent"
+    conversation.settle()
+    conversation.fetched(conversation.outbox("telegram"))
+    assert beat().endswith("messages are unanswered")
 
 
 def test_silence_failures_and_waiting_messages_are_recorded(ready: Ready) -> None:

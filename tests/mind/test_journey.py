@@ -44,7 +44,8 @@ def test_a_status_is_still_there_eight_messages_and_fifteen_minutes_later(world:
         answered(world, mind, f"Something else, number {number}: the clock of the oven is wrong by an hour.")
     body = world.server.talks[-1]
     assert REPORT in json.dumps(body["messages"])
-    assert "four glasses" in json.dumps(body["system"])
+    assert "four glasses" in body["messages"][-1]["content"][-1]["text"]
+    assert "four glasses" not in json.dumps(body["system"])
     # The archive knows more, and none of it comes unasked.
     assert all(SECRET not in json.dumps(talk) for talk in world.server.talks)
     world.later(minutes=1)
@@ -67,9 +68,10 @@ def test_measuring_the_array_makes_no_notes(world: World) -> None:
 def test_a_stale_status_injects_no_script(world: World) -> None:
     mind = Mind(world.setup)
     mind.notes.update_status({"water": "four glasses"})
-    fresh = mind.prompt.text()
+    fresh, prompt = mind.prompt.aside(), mind.prompt.text()
     world.later(hours=9)
-    stale = mind.prompt.text()
+    stale = mind.prompt.aside()
+    assert mind.prompt.text() == prompt
     changed = [line for line in ndiff(fresh.splitlines(), stale.splitlines()) if line[0] in "+-"]
     assert len(changed) == 2
     assert all("2026-11-16" in line for line in changed)

@@ -26,7 +26,7 @@ def use(tools: Sequence[AgentTool], wanted: str, /, **given: Any) -> str:
 
 @pytest.mark.promise("mind.memory-tool")
 def test_every_command_of_the_memory_tool_works_on_the_notes(book: Notebook) -> None:
-    memory = memory_tool(book.notes)
+    memory = memory_tool(book.notes, book.setup.op)
     assert memory.tool.name == "memory"
 
     def run(command: str, **given: Any) -> str:
@@ -76,7 +76,7 @@ def test_every_command_of_the_memory_tool_works_on_the_notes(book: Notebook) -> 
 
 @pytest.mark.promise("mind.memory-tool")
 def test_what_the_memory_tool_refuses_it_refuses_in_its_own_words(book: Notebook) -> None:
-    memory = MemoryTool(book.notes)
+    memory = MemoryTool(book.notes, book.setup.op)
     memory.call({"command": "create", "path": "/memories/a.md", "file_text": "same\nsame\n"})
     memory.call({"command": "create", "path": "/memories/d/b.md", "file_text": "b"})
 
@@ -162,7 +162,7 @@ commands = st.fixed_dictionaries(
 
 @pytest.mark.promise("mind.memory-tool")
 def test_any_command_is_carried_out_or_refused_with_a_name(book: Notebook) -> None:
-    memory = MemoryTool(book.notes)
+    memory = MemoryTool(book.notes, book.setup.op)
     outside = book.root.parent
 
     @settings(max_examples=40)

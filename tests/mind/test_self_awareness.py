@@ -61,7 +61,8 @@ def test_the_pass_is_made_once_a_date_and_written_through_the_notes(ready: Ready
     assert run("self_awareness")["self_awareness"].state == "done"
     assert run("self_awareness") == {}
     late = Work(world.loom.store, world.clock, "late")
-    outcome = late.run_one(setup.op.workspace, mind_tasks(lambda _: setup)[3], 10.0, lambda _: None)
+    (nightly,) = [each for each in mind_tasks(lambda _: setup) if each.name == "self_awareness"]
+    outcome = late.run_one(setup.op.workspace, nightly, 10.0, lambda _: None)
     assert outcome.report == Report(0)
     notes = Notes(setup)
     assert notes.read("SELF-AWARENESS.md") == f"{NOTE}\n"

@@ -170,3 +170,32 @@ def test_any_file_is_read_or_refused_with_a_name(text: str) -> None:
         return
     assert isinstance(found, dict)
     assert isinstance(patch(text, {"a": {"b": 1}})["a"], dict)
+
+
+@pytest.mark.promise("mind.status-is-stamped")
+def test_a_field_that_a_person_edits_by_hand_is_stamped_and_the_others_keep_their_time(book: Notebook) -> None:
+    book.notes.update_status({"mood": "calm", "water": {"glasses": 3}, "plan": "sail"})
+    then = book.notes.status()["_updated"]["mood"]
+    book.later(hours=2)
+    edited = json.loads(book.file("status.json") or "")
+    edited["mood"] = "tired"
+    edited["weather"] = "fog"
+    edited["_updated"]["plan"] = "yesterday"
+    del edited["water"]
+    book.edit("status.json", json.dumps(edited))
+    assert book.again().notes.sync() == ["status.json"]
+    found = json.loads(book.file("status.json") or "")
+    now = found["last_updated"]
+    assert now > then
+    assert found["_updated"] == {"mood": now, "plan": "yesterday", "weather": now}
+    assert (found["mood"], found["weather"], found["plan"]) == ("tired", "fog", "sail")
+    assert book.again().notes.sync() == []
+    assert book.notes.history("status.json")[0].author == "person"
+    # What is no status is left as the person wrote it, and so is a file that holds a secret.
+    book.edit("status.json", "{not JSON")
+    book.notes.sync()
+    assert book.file("status.json") == "{not JSON"
+    token = "gh" + "p_" + "A1b2" * 9
+    book.edit("status.json", json.dumps({"key": token}))
+    book.notes.sync()
+    assert book.file("status.json") == json.dumps({"key": token})

@@ -18,11 +18,13 @@ from everloom.mind.conversation.array import Exchange
 from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.conversation.turn import Surroundings
 from everloom.mind.ports import AgentTool, MindPolicy, MindSetup
+from everloom.mind.results import FactPruning
 from everloom.models.anthropic.talk import AnthropicTalk
 from everloom.models.talk import Talker, ToolSpec
 from everloom.models.transport import Endpoint, RetryPolicy
 from everloom.models.usage import Meter
 from everloom.settings import Settings
+from everloom.workspace import Workspace
 from tests.mind.validity import validity
 from tests.patience import PATIENCE
 from tests.scripted.claude import ClaudeServer
@@ -129,6 +131,14 @@ def conversation_in(setup: MindSetup, left: list[Exchange], tools: Sequence[Agen
         before_folding=left.extend,
     )
     return Conversation(setup, around)
+
+
+def fact_set_aside(place: Workspace) -> int:
+    """Store a fact, and set it aside as a night would."""
+    fact = place.semantic.remember(["James"], "James is tired today.", kind="fact").id
+    gone = FactPruning(id=fact, text="James is tired today.", why="told how things were at one moment")
+    assert place.mind.setup.facts.set_aside(gone, lambda _: True, lambda _: None)
+    return fact
 
 
 def tool(name: str, use: Callable[[Mapping[str, Any]], str], *required: str) -> AgentTool:

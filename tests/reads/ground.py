@@ -14,6 +14,7 @@ from everloom.semantic import NewObservation, NewSubject
 from everloom.wiring.faculties import FACULTIES, Faculty
 from everloom.wiring.items import NewDocument
 from everloom.wiring.jobs import Jobs
+from tests.mind.hands.waiting import wait_for_approval
 from tests.patience import wait_until
 from tests.store.ground import NOW, asking, is_sqlite
 
@@ -31,6 +32,7 @@ class Furniture:
     other: str
     edge: str
     scheduled: int
+    actions: tuple[int, int]
     agreed: str
     waiting: int
     job: int
@@ -40,7 +42,7 @@ class Furniture:
 def furnish(workspace: Workspace) -> Furniture:
     """Put something into every faculty, and use each once, so that whatever begins with a first use has begun."""
     semantic, episodic, graph, mind = workspace.semantic, workspace.episodic, workspace.graph, workspace.mind
-    observation = semantic.remember(["James", "Audrey"], "James and Audrey sail the red boat.").id
+    observation = semantic.remember(["James", "Audrey"], "James and Audrey sail the red boat.", kind="fact").id
     understanding = semantic.create_understanding(["James"], "James is a sailor.", "A sailor").id
     semantic.orient()
     semantic.bring_to_mind("Who sails the red boat?")
@@ -55,13 +57,16 @@ def furnish(workspace: Workspace) -> Furniture:
     mind.write_note("plans.md", "Sail round the island in May.")
     mind.conversation.receive("Ahoy.", channel="terminal", key="one")
     scheduled = mind.schedule_message("Bring the rope.", "2030-01-01T09:00").id
+    actions = wait_for_approval(mind)
     agreed = workspace.forgetting.forget([observation]).confirm or ""
     semantic.remember(["James"], "James was seen in Porto.", origin="web")
     waiting = workspace.review.list_held().held[0].id
     job = Jobs(workspace).start("reindex").id
     wait_until(lambda: Jobs(workspace).status(job).is_over, "the job to end")
     commit = graph.history(one)[0].commit
-    return Furniture(observation, understanding, scenes, one, two, edge, scheduled, agreed, waiting, job, commit)
+    return Furniture(
+        observation, understanding, scenes, one, two, edge, scheduled, actions, agreed, waiting, job, commit
+    )
 
 
 def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
@@ -235,10 +240,24 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
             "schedule_message": {"text": "Ahoy.", "at": "2031-01-01T09:00"},
             "list_scheduled": {},
             "cancel_scheduled": {"id": held.scheduled},
+            "list_actions": {},
+            "approve_action": {"id": held.actions[0]},
+            "refuse_action": {"id": held.actions[1]},
+            "list_hands": {},
+            "allow_tool": {"server": "boat", "tool": "sail"},
             "log": {},
             "array": {},
             "compactions": {},
             "heartbeats": {},
+            "list_facts": {},
+            "set_intention": {"about": "the island", "text": "Ask about the ferry."},
+            "list_intentions": {},
+            "drop_intention": {"id": held.scheduled},
+            "show_fact": one,
+            "prune_facts": {},
+            "restore_fact": one,
+            "edit_fact": {**one, "text": "James and Audrey sail the green boat."},
+            "forget_fact": {**one, "confirm": held.agreed},
             "say": {"text": "Hello."},
             "talk_status": {},
             "retry_messages": {},

@@ -23,7 +23,7 @@ from tests.surfaces.mcp.ground import refusal, serving, text_of
 __all__ = ["calling", "environment"]  # fixtures
 
 # They write files that are no part of the memory: settings, copies, measurements.
-ELSEWHERE = {"backup", "completion", "config set", "init"}
+ELSEWHERE = {"backup", "completion", "config set", "init", "people add", "people remove"}
 
 
 @pytest.mark.anyio

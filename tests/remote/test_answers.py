@@ -10,7 +10,8 @@ import pytest
 
 from everloom.errors import StoreError
 from everloom.mind import StreamMessage
-from everloom.remote.answers import AnswerElsewhere, hear_answer
+from everloom.mind.conversation.turn import ToolStep
+from everloom.remote.answers import AnswerElsewhere, SpokenWords, hear_answer
 from everloom.remote.calls import Peer, RemoteCaller
 from everloom.remote.sending import Sender, Timeouts
 from tests.patience import PATIENCE
@@ -41,7 +42,7 @@ def heard(*answers: bytes) -> tuple[str, AnswerElsewhere, Scripted]:
         peer = Peer.at(server.url)
         sender = Sender(peer, None, Timeouts())
         try:
-            found = hear_answer(peer, sender, RemoteCaller(None, None, None), ASKED, said.append, PATIENCE)
+            found = hear_answer(peer, sender, RemoteCaller(None, None, None), ASKED, SpokenWords(said.append), PATIENCE)
         finally:
             sender.close()
     return "".join(said), found, server
@@ -74,3 +75,22 @@ def test_a_failure_is_told_and_nonsense_is_an_error() -> None:
     for nonsense in (reply("200 OK", b"<html>"), stream(("reply", {"reply": {"id": "x"}}))):
         with pytest.raises(StoreError):
             heard(nonsense)
+
+
+@pytest.mark.promise("remote.chat", "mind.chat-terminal")
+def test_tools_are_told_once_as_they_begin_and_end() -> None:
+    steps: list[ToolStep] = []
+    spoken = SpokenWords(lambda _: None, steps.append)
+    for tools in (
+        [("search_memory", "runs")],
+        [("search_memory", "runs")],
+        [("search_memory", "done"), ("read_note", "failed")],
+        # A stream that was taken up again tells all of them once more; another turn begins with others.
+        [("search_memory", "done"), ("read_note", "failed")],
+        [("forget", "runs")],
+    ):
+        spoken.use({"tools": [{"name": name, "state": state} for name, state in tools]})
+    assert [(each.number, each.name, each.state) for each in steps] == [
+        *((1, "search_memory", "runs"), (1, "search_memory", "done"), (2, "read_note", "runs")),
+        *((2, "read_note", "failed"), (1, "forget", "runs")),
+    ]

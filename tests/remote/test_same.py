@@ -19,6 +19,8 @@ from everloom.settings import Settings
 from everloom.wiring.faculties import FACULTIES, Faculty
 from everloom.wiring.wire.annotations import returned_by
 from tests.graph.sample import BROKEN, write_sample
+from tests.mind.hands.waiting import wait_for_approval
+from tests.mind.worlds import fact_set_aside
 from tests.remote.examples import EXAMPLES
 from tests.remote.ground import served
 
@@ -39,6 +41,14 @@ def prepare(place: Workspace, faculty: str, folder: Path) -> dict[str, Any]:
         place.mind.conversation.receive("James sails, doesn't he?", channel="terminal", is_whole=True)
         assert place.mind.conversation.step()
         place.mind.notes.write("MEMORY.md", "James sails on Sundays, and Audrey does too.")
+        one, two = wait_for_approval(place.mind)
+        return {
+            "item": first.id,
+            "other": other.id,
+            "action": one,
+            "second action": two,
+            "aside": fact_set_aside(place),
+        }
     return {"item": first.id, "other": other.id}
 
 

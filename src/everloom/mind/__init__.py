@@ -10,14 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from everloom.mind.conversation import Conversation, Exchange, Queue, StreamMessage
+    from everloom.mind.conversation import Conversation, Exchange, IncomingMessage, Queue, StreamMessage
+    from everloom.mind.senses import IncomingFile
     from everloom.mind.verbs import Mind
 
-__all__ = ["Conversation", "Exchange", "Mind", "Queue", "StreamMessage"]
+__all__ = ["Conversation", "Exchange", "IncomingFile", "IncomingMessage", "Mind", "Queue", "StreamMessage"]
+_PLACES = {"Mind": "everloom.mind.verbs", "IncomingFile": "everloom.mind.senses"}
 
 
 def __getattr__(name: str) -> object:
     """Import a public name on first use."""
     if name not in __all__:
         raise AttributeError(f"module 'everloom.mind' has no attribute {name!r}")
-    return getattr(import_module("everloom.mind.verbs" if name == "Mind" else "everloom.mind.conversation"), name)
+    return getattr(import_module(_PLACES.get(name, "everloom.mind.conversation")), name)

@@ -38,6 +38,7 @@ class MindCorrector:
         def as_well(tx: Transaction, number: int) -> None:
             if new.forget_old:
                 tx.unit.run("notes.version_purge_before", id=item, number=number)
+                tx.unit.run("mind.prompt_drop")
             also(tx, item)
 
         number = known.number if known else None

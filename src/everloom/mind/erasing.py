@@ -3,12 +3,13 @@
 An exchange goes whole, because its turns are one conversation. Summaries of the conversation since then are undone: the
 array falls back to the turns themselves, without the forgotten ones, and is compacted again when it is too long. A
 note's file is removed after the transaction; if the process dies in between, the next one that opens the notes does it.
+So are the files that came with messages; there, the next one that starts the gateway or stores a file does it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from everloom.clock import to_micros
 from everloom.kernel.forgetting.plan import Consequences, Doomed, ForgetPlan, Traces
@@ -16,14 +17,21 @@ from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.forgetting.tombstones import text_key
 from everloom.kernel.operation import Transaction
 from everloom.mind.conversation.blocks import decode_blocks, encode_blocks, erased
+from everloom.mind.conversation.deeds import drop_deeds_of, scrub_deeds
 from everloom.mind.conversation.stream import message_key
+from everloom.mind.hands.actions import CHANNEL as HANDS
+from everloom.mind.hands.actions import scrub_actions
 from everloom.mind.notes.files import KNOWN, SOUL, day_of, default_text
 from everloom.mind.notes.sync import NoteSync
 from everloom.mind.ports import MindSetup
+from everloom.mind.senses.attachments import Attachment, Attachments, attachments_of
+from everloom.mind.senses.wording import unquoted
 from everloom.models.talk import Block, Compacted, TextBlock, ToolResult, ToolUse
 from everloom.store import Row, Unit
 
 _EXCHANGE, _MESSAGE, _COMPACTION, _SCHEDULED, _NOTE = "exchange", "message", "compaction", "scheduled", "written note"
+_INTENTION = "intention"
+_FORGOTTEN = "(forgotten)"
 _MOST = 100_000
 _PAGE = 1_000
 
@@ -36,11 +44,15 @@ class MindEraser(Eraser):
         self._notes: list[tuple[int, str]] = []
         self._sync: NoteSync | None = None
         self._since = 0
+        self._attachments = Attachments(setup)
+        self._is_sweeping = False
 
     def claim(self, unit: Unit, ids: Collection[int]) -> Mapping[int, Doomed]:
         """Describe exchanges, messages, summaries, scheduled messages and notes."""
         wanted = list(ids)
-        found = {row["id"]: _message(row) for row in unit.all("mind.message_of", ids=wanted) if row["id"] in ids}
+        rows = [row for row in unit.all("mind.message_of", ids=wanted) if row["id"] in ids]
+        brought = attachments_of(unit, [row["id"] for row in rows])
+        found = {row["id"]: _message(row, brought.get(row["id"], ())) for row in rows}
         spoken = {row["id"]: row for row in unit.all("mind.exchange_of", ids=wanted)}
         texts = _turn_texts(unit, list(spoken))
         for item, row in spoken.items():
@@ -52,6 +64,9 @@ class MindEraser(Eraser):
         for row in unit.all("archive.scheduled_of", ids=wanted):
             state = f"{row['state']} {row['due_at']}"
             found[row["id"]] = Doomed(id=row["id"], kind=_SCHEDULED, text=row["text"], state=state)
+        for row in unit.all("archive.intention_of", ids=wanted):
+            text = f"{row['title']} {row['text']}"
+            found[row["id"]] = Doomed(id=row["id"], kind=_INTENTION, text=text, state=row["state"])
         return found | _notes_of(unit, wanted)
 
     def within(self, unit: Unit, begin: int, end: int, session_id: int | None) -> set[int]:
@@ -85,13 +100,19 @@ class MindEraser(Eraser):
 
     @contextmanager
     def alone(self, plan: ForgetPlan) -> Iterator[None]:
-        """Lock the directory of the notes while one of them is forgotten."""
-        if not plan.of(_NOTE):
+        """Lock the directory of the notes while one of them is forgotten, and that of attachments with messages."""
+        with ExitStack() as held:
+            if self._attachments.files.is_there and self._has_files(plan):
+                held.enter_context(self._attachments.files.alone())
+                self._is_sweeping = True
+            if plan.of(_NOTE):
+                self._sync = NoteSync(self._setup)
+                held.enter_context(self._sync.alone())
             yield
-            return
-        self._sync = NoteSync(self._setup)
-        with self._sync.alone():
-            yield
+
+    def _has_files(self, plan: ForgetPlan) -> bool:
+        with self._setup.op.read() as unit:
+            return bool(attachments_of(unit, plan.of(_MESSAGE)))
 
     def erase(self, tx: Transaction, plan: ForgetPlan) -> None:
         """Delete the rows; a note keeps one empty version until its file is gone."""
@@ -99,36 +120,50 @@ class MindEraser(Eraser):
         # Ids are clocks: no tool has shown anything before it was there.
         self._since = min(plan.ids, default=0)
         _undo_compactions(unit, set(plan.of(_COMPACTION)))
+        # Whatever was forgotten: a note may quote it, and built again from the same notes it is the same.
+        unit.run("mind.prompt_drop")
         for row in unit.all("archive.heartbeat_reasons"):
             if row["exchange_id"] in plan.doomed:
                 unit.run("archive.heartbeat_blank", id=row["id"], reason="", exchange=None)
+        unit.run("archive.intention_reopen", exchanges=exchanges)
+        unit.run("archive.intention_purge", ids=plan.of(_INTENTION))
         unit.run("mind.entry_drop", ids=exchanges)
+        unit.run("mind.attachment_drop", ids=plan.of(_MESSAGE))
         unit.run("mind.message_drop", ids=plan.of(_MESSAGE))
+        if plan.of(_MESSAGE):
+            unit.run("mind.contact_drop")
         unit.run("mind.exchange_drop", ids=exchanges)
+        drop_deeds_of(unit, plan.of(_MESSAGE))
         unit.run("archive.scheduled_drop", ids=plan.of(_SCHEDULED))
         self._notes = empty_notes(unit, plan.of(_NOTE), to_micros(tx.at))
 
     def scrub(self, tx: Transaction, traces: Traces) -> None:
-        """Take the words out of what tools brought, of summaries, and of the reasons of heartbeats."""
+        """Take the words out of what tools brought, quotes, notices, summaries and the reasons of heartbeats."""
         unit = tx.unit
         told = {row["id"] for row in unit.all("mind.compaction_places") if traces.in_text(_summary(row))}
         _undo_compactions(unit, told)
         unit.run("kernel.item_drop", ids=sorted(told))
-        _scrub_tools(unit, traces, self._since)
+        _scrub_turns(unit, traces, self._since)
+        scrub_deeds(unit, traces)
+        scrub_actions(unit, traces)
+        _scrub_messages(unit, traces, self._since)
         for row in unit.all("archive.heartbeat_reasons"):
             if row["reason"] and traces.in_text(row["reason"]):
                 unit.run("archive.heartbeat_blank", id=row["id"], reason="", exchange=row["exchange_id"])
 
     def finish(self) -> tuple[str, ...]:
-        """Remove the files of notes, and then their rows."""
+        """Remove the files of notes, and then their rows; and the files of messages, unless others have the same."""
+        if self._is_sweeping:
+            self._attachments.sweep_alone()
         if self._sync is not None:
             self._sync.remove_forgotten(self._notes)
         return ()
 
 
-def _message(row: Row) -> Doomed:
+def _message(row: Row, attachments: Sequence[Attachment]) -> Doomed:
     keys = () if row["sender_key"] is None else (message_key(row["channel"], row["sender_key"]),)
-    text = " ".join(part for part in (row["text"], row["last_error"]) if part)
+    words = [word for each in attachments for word in (each.name, each.text)]
+    text = " ".join(part for part in (row["text"], row["last_error"], *words) if part)
     return Doomed(id=row["id"], kind=_MESSAGE, text=text, state=row["state"], keys=keys)
 
 
@@ -173,8 +208,22 @@ def _undo_compactions(unit: Unit, ids: set[int]) -> None:
             unit.run("mind.entry_rewrite", position=row["position"], blocks=encode_blocks(rest))
 
 
-def _scrub_tools(unit: Unit, traces: Traces, since: int) -> None:
-    """Empty what tools were asked and brought in turns that stay, where it shows the words."""
+def _scrub_messages(unit: Unit, traces: Traces, since: int) -> None:
+    """Take the words out of what messages that stay quote, of why they failed, and of what the system told people."""
+    for row in unit.all("mind.message_quotes"):
+        if traces.in_quote(row["quote"]):
+            unit.run("mind.message_unquote", id=row["id"])
+    # A turn that fails leaves its error on all its messages, and it may quote any of them.
+    for row in unit.all("mind.message_errors"):
+        if traces.in_text(row["last_error"]):
+            unit.run("mind.message_error_blank", id=row["id"], error=_FORGOTTEN)
+    for row in unit.all("mind.notice_texts", since=since, own=HANDS):
+        if traces.in_text(row["text"]):
+            unit.run("mind.notice_blank", id=row["id"], text=_FORGOTTEN)
+
+
+def _scrub_turns(unit: Unit, traces: Traces, since: int) -> None:
+    """Empty what tools were asked and brought, and what was quoted, in turns that stay, where it shows the words."""
     after = -1
     while rows := unit.all("mind.entry_page", after=after, since=since, limit=_PAGE):
         after = rows[-1]["position"]
@@ -191,6 +240,8 @@ def _without(block: Block, traces: Traces) -> Block:
             return erased(block)
         case ToolUse(input=given) if traces.in_data(given):
             return erased(block)
+        case TextBlock(text=text):
+            return TextBlock(unquoted(text, traces.in_quote))
     return block
 
 

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from everloom.models.talk import Turn
 
 # The names of block kinds in the output of `array`. Reasoning has none, because it is never stored.
-_KINDS = {"TextBlock": "text", "ToolUse": "tooluse", "ToolResult": "toolresult", "Compacted": "folded"}
+_KINDS = {
+    "TextBlock": "text",
+    "ToolUse": "tooluse",
+    "ToolResult": "toolresult",
+    "Compacted": "folded",
+    "MediaBlock": "media",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +150,24 @@ def view_of(turns: Iterable[Turn]) -> ArrayView:
         return {"kind": _KINDS[type(block).__name__], **known}
 
     return ArrayView(tuple({"role": turn.role, "blocks": [block_of(block) for block in turn.blocks]} for turn in turns))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactPruning:
+    """A fact that is set aside, and why: because another says the same (`into`), or because it has faded."""
+
+    id: int
+    text: str
+    why: str
+    into: int | None = None
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrunedFacts:
+    """The facts that were set aside or, in a dry run, would be; and how many more wait for the next nights."""
+
+    facts: tuple[FactPruning, ...]
+    is_done: bool
+    waiting: int = 0
+    note: str | None = None

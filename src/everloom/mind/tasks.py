@@ -1,4 +1,4 @@
-"""The mind's background tasks: facts, scheduled messages, heartbeats and the nightly pass.
+"""The mind's background tasks: actions, facts, scheduled messages, heartbeats, the nightly passes and alerts.
 
 Each reports how much is due, and does it step by step; its writes are fenced by its lease. Holds no rules itself.
 """
@@ -12,9 +12,12 @@ from everloom.clock import to_micros
 from everloom.kernel.work.lease import Lease
 from everloom.kernel.work.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
-from everloom.mind.conversation import Conversation
+from everloom.mind.conversation import Conversation, CostWatch
+from everloom.mind.hands.running import count_due, run_actions
 from everloom.mind.initiative import Heartbeats, Schedule, SelfAwareness
+from everloom.mind.initiative.timing import night_before
 from everloom.mind.learning import FactLearner
+from everloom.mind.learning.pruner import Pruner
 from everloom.mind.notes import Notes
 from everloom.mind.ports import MindSetup
 from everloom.store.contract import FOREVER
@@ -105,11 +108,35 @@ def _look_back(setup: MindSetup, _: Lease, progress: Progress) -> Report:
     return Report(1, {"note": outcome})
 
 
+def _pruner(setup: MindSetup) -> Pruner:
+    return Pruner(setup, night_before(setup.op.now, setup.policy.self_awareness_hour, setup.op.zone).moment)
+
+
+def _prune(setup: MindSetup, lease: Lease, progress: Progress) -> Report:
+    """Set repeated and faded facts aside, unless another worker just did."""
+    pruner = _pruner(setup)
+    if not pruner.is_due():
+        return Report(0)
+    done = pruner.run(lease.has_time)
+    progress(len(done.facts))
+    return Report(len(done.facts), {"waiting": done.waiting})
+
+
+def _alert(setup: MindSetup, _: Lease, progress: Progress) -> Report:
+    """Tell the person about costs, each alert once."""
+    told = CostWatch(setup).tell()
+    progress(len(told))
+    return Report(len(told), {"kinds": [each.kind for each in told]})
+
+
 def mind_tasks(setups: _Setups) -> Sequence[MindTask]:
     """List the tasks of the mind in the order in which they run."""
     return [
+        MindTask("actions", setups, count_due, run_actions),
         MindTask("facts", setups, _count_facts, _learn_facts),
         MindTask("schedule", setups, lambda setup: len(Schedule(setup).due()), _send_scheduled),
         MindTask("heartbeat", setups, lambda setup: int(Heartbeats(setup).is_due()), _beat),
         MindTask("self_awareness", setups, lambda setup: int(SelfAwareness(setup, Notes(setup)).is_due()), _look_back),
+        MindTask("pruning", setups, lambda setup: int(_pruner(setup).is_due()), _prune),
+        MindTask("alerts", setups, lambda setup: len(CostWatch(setup).waiting()), _alert),
     ]

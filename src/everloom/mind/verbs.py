@@ -1,14 +1,15 @@
 """The mind of one workspace, and its verbs: the archive, the notes, the status, scheduled messages.
 
 The class is the declaration that every surface reads. It composes the modules and holds no rule itself. `talking.py`
-has the verbs for whoever talks from elsewhere. The agent reads a result as its own text (`__str__`) if it has one.
+has the verbs for whoever talks from elsewhere, `knowing.py` those for whoever looks through what was learnt. The agent
+reads a result as its own text (`__str__`) if it has one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from everloom.kernel.verbs import (
@@ -28,11 +29,14 @@ from everloom.kernel.verbs import (
 )
 from everloom.kernel.verbs import Before as Older
 from everloom.mind import results
+from everloom.mind.hands.verbs import Acting
+from everloom.mind.knowing import Knowing
 from everloom.mind.talking import Talking
 
 if TYPE_CHECKING:
     from everloom.kernel.once import Once
     from everloom.mind.conversation import Conversation
+    from everloom.mind.hands.offering import Hands
     from everloom.mind.initiative.schedule import Schedule, Scheduled
     from everloom.mind.learning import Archive
     from everloom.mind.notes import Notes
@@ -75,7 +79,7 @@ def _tool(title: str, effect: Effect, models: str, *, agent: bool = True) -> Cal
     return verb(title, effect, tools=("mind",), models=models, agent=agent, cli=False)
 
 
-class Mind(Talking):
+class Mind(Knowing, Talking, Acting):
     """One workspace's mind; reuse it, because it caches the system prompt."""
 
     def __init__(self, setup: MindSetup, author: Author = "agent") -> None:
@@ -186,8 +190,7 @@ class Mind(Talking):
     @_tool(
         "Schedule a message",
         ADDS,
-        "Have the agent send a message at a later time, exactly as written here, on the channel where the person last "
-        "wrote.",
+        "Have the agent send a message at a later time, exactly as written here, where the person is reached then.",
     )
     def schedule_message(
         self, text: Words, at: DueAt, every: Every = None, *, idempotency_key: Key = None
@@ -286,9 +289,11 @@ class Mind(Talking):
     @cached_property
     def notes(self) -> Notes:
         """Reach the files that the person and the agent share."""
+        from everloom.mind.hands.notes import HeldNotes
         from everloom.mind.notes import Notes
 
-        return Notes(self.setup)
+        is_held = self._author == "agent" and bool(self.setup.policy.approve_notes)
+        return Notes(self.setup, HeldNotes(self.setup) if is_held else None)
 
     @cached_property
     def prompt(self) -> Prompt:
@@ -312,17 +317,31 @@ class Mind(Talking):
         return Schedule(self.setup)
 
     @cached_property
+    def hands(self) -> Hands:
+        """Reach the tools of other programs."""
+        from everloom.mind.hands.offering import Hands
+
+        return Hands(self.setup)
+
+    @cached_property
     def conversation(self) -> Conversation:
         """Reach the conversation."""
         from everloom.mind.conversation import Conversation
         from everloom.mind.conversation.turn import Surroundings
+        from everloom.mind.hands.deciding import settle
         from everloom.mind.initiative.self_awareness import before_folding
+        from everloom.mind.people import own_name
 
+        # Whoever opens the conversation, in it the agent writes: under its own name, and with what waits for approval.
+        agent = self if self._author == "agent" else Mind(self.setup)
         around = Surroundings(
-            system=self.prompt.text,
-            instructions=self.prompt.compaction_instructions,
-            tools=self.tools,
-            before_folding=before_folding(self.setup, self.notes),
+            system=agent.prompt.text,
+            aside=agent.prompt.aside,
+            instructions=agent.prompt.compaction_instructions,
+            tools=agent.tools,
+            before_folding=before_folding(self.setup, agent.notes),
+            # In a group nobody decides by a message: whose word it is would be up to a name.
+            settles=partial(settle, person=own_name(self.setup.person)),
         )
         return Conversation(self.setup, around)
 
@@ -336,8 +355,8 @@ class Mind(Talking):
         """List the tools of the agent, always in the same order: a provider's cache depends on it."""
         from everloom.mind.notes.memory_tool import memory_tool
 
-        files = (memory_tool(self.notes),) if self.setup.policy.memory_tool else ()
-        return (*map(self._unmarking, self.setup.tools(self)), *files)
+        files = (memory_tool(self.notes, self.setup.op),) if self.setup.policy.memory_tool else ()
+        return (*map(self._unmarking, self.setup.tools(self)), *files, *self.hands.tools())
 
     def _unmarking(self, tool: AgentTool) -> AgentTool:
         """Let the agent's writing tools take off the marks with which its reading tools quote notes."""
@@ -345,11 +364,16 @@ class Mind(Talking):
         if field is None:
             return tool
 
-        def use(given: Mapping[str, Any]) -> str:
+        def unmarked(given: Mapping[str, Any]) -> Mapping[str, Any]:
             text = given.get(field)
-            return tool.use({**given, field: self.notes.as_shown(text)} if isinstance(text, str) else given)
+            return {**given, field: self.notes.as_shown(text)} if isinstance(text, str) else given
 
-        return replace(tool, use=use)
+        keyed = tool.use_once
+        return replace(
+            tool,
+            use=lambda given: tool.use(unmarked(given)),
+            use_once=None if keyed is None else lambda given, key: keyed(unmarked(given), key),
+        )
 
 
 def _once(operation: str, key: str | None, **asked: Any) -> Once:

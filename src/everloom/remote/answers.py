@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from everloom.errors import EverloomError
 from everloom.mind import Exchange, StreamMessage
+from everloom.mind.conversation.turn import ToolStep, Using
 from everloom.remote.calls import Peer, RemoteCaller
 from everloom.remote.changes import Reconnecting, check_stream, stream_options, trouble
 from everloom.remote.decode import reader_of
@@ -33,10 +34,12 @@ class AnswerElsewhere:
 
 
 class SpokenWords:
-    """What was said of an answer; whoever comes back to a stream is told its beginning again."""
+    """What was told of an answer: its words and tools; whoever comes back to a stream is told the beginning again."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Callable[[str], None], using: Using = lambda _: None) -> None:
         self._say = say
+        self._using = using
+        self._tools: list[ToolStep] = []
         self._text = ""
         self._said = ""
 
@@ -54,12 +57,24 @@ class SpokenWords:
         self._say(self._text[len(self._said) :])
         self._said = self._text
 
+    def use(self, data: Mapping[str, Any]) -> None:
+        """Tell of the tools that have begun or ended since."""
+        steps = [ToolStep(at, str(each["name"]), each["state"]) for at, each in enumerate(data["tools"], 1)]
+        for step in steps:
+            before = self._tools[step.number - 1] if step.number <= len(self._tools) else None
+            # One that ran and ended between two looks has begun, too.
+            if step.state != "runs" and (before is None or before.name != step.name):
+                self._using(replace(step, state="runs"))
+            if step != before:
+                self._using(step)
+        self._tools = steps
+
 
 def hear_answer(
-    peer: Peer, sender: Sender, caller: RemoteCaller, message: StreamMessage, say: Callable[[str], None], seconds: float
+    peer: Peer, sender: Sender, caller: RemoteCaller, message: StreamMessage, spoken: SpokenWords, seconds: float
 ) -> AnswerElsewhere:
-    """Wait until a message is answered, and say its words as they come."""
-    spoken, ends = SpokenWords(say), time.monotonic() + seconds
+    """Wait until a message is answered, and tell its words and tools as they come."""
+    ends = time.monotonic() + seconds
     query = {"id": str(message.id), "attempts": str(message.attempts)}
     waiting = Reconnecting()
     while time.monotonic() < ends:
@@ -74,6 +89,8 @@ def hear_answer(
                 for name, data in _events_in(peer, reply.iter_lines()):
                     if name == "words":
                         spoken.take(data)
+                    elif name == "tools":
+                        spoken.use(data)
                     elif name in ("reply", "failed"):
                         return _read(peer, data)
         except Failed as failed:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from everloom.kernel.work.tasks import Outcome
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.mind import Mind, StreamMessage
+    from everloom.mind.conversation.turn import Using
     from everloom.remote.answers import AnswerElsewhere
     from everloom.semantic import Semantic
     from everloom.wiring.review import Review
@@ -204,12 +205,17 @@ class RemoteWorkspace(WorkspaceCalls):
         return rounds.outcomes
 
     def hear(
-        self, message: StreamMessage, say: Callable[[str], None] = lambda _: None, *, seconds: float = 600.0
+        self,
+        message: StreamMessage,
+        say: Callable[[str], None] = lambda _: None,
+        *,
+        seconds: float = 600.0,
+        using: Using = lambda _: None,
     ) -> AnswerElsewhere:
-        """Have a message of `mind.say` answered, and wait for that; `say` gets the words as they come."""
-        from everloom.remote.answers import hear_answer  # noqa: PLC0415  loads the mind
+        """Have a message of `mind.say` answered, and wait; `say` gets the words as they come, `using` the tools."""
+        from everloom.remote.answers import SpokenWords, hear_answer  # noqa: PLC0415  loads the mind
 
-        return hear_answer(self._peer, self._sender, self._caller, message, say, seconds)
+        return hear_answer(self._peer, self._sender, self._caller, message, SpokenWords(say, using), seconds)
 
     def changes(self, after: int | None = None) -> Generator[Event]:
         """Follow the operations of this workspace as they happen, after an event or from now on; waits in between.

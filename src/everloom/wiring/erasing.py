@@ -22,6 +22,7 @@ def erasers_of(workspace: Any) -> list[Eraser]:
     from everloom.episodic.erasing import EpisodicEraser  # noqa: PLC0415
     from everloom.graph.erasing import GraphEraser  # noqa: PLC0415
     from everloom.kernel.forgetting.documents import DocumentEraser  # noqa: PLC0415
+    from everloom.kernel.forgetting.lines import LinesEraser  # noqa: PLC0415
     from everloom.kernel.imported import ImportEraser  # noqa: PLC0415
     from everloom.kernel.records.erasing import RecordEraser  # noqa: PLC0415
     from everloom.kernel.trust.erasing import HeldEraser  # noqa: PLC0415
@@ -36,6 +37,7 @@ def erasers_of(workspace: Any) -> list[Eraser]:
         HeldEraser(),
         ImportEraser(),
         RecordEraser(),
+        LinesEraser(workspace.loom.places.typed(workspace.info)),
         DocumentEraser(),
     ]
 

@@ -1,4 +1,4 @@
-"""Where the files of a workspace are: its graphs and its notes, and what becomes of them when it is removed.
+"""Where the files of a workspace are: its graphs, notes and attachments, and what becomes of them when it is removed.
 
 The data directory has one folder for each store, named by the store's identity, and in it one for each workspace, named
 by its id. Names of workspaces never name a directory, because two different names may become one on a file system. A
@@ -30,7 +30,8 @@ from everloom.store.files import make_private
 if TYPE_CHECKING:
     from everloom.graph import GraphPlaces
 
-_STORES, _GRAPHS, _NOTES = "stores", "graphs", "notes"
+_STORES, _GRAPHS, _NOTES, _ATTACHMENTS = "stores", "graphs", "notes", "attachments"
+_TYPED = "chat_history"
 _REMOVED = ".removed-"
 _IDENTITY_BYTES = 8
 _UNSAFE = re.compile(r"[^a-z0-9]+")
@@ -78,6 +79,14 @@ class Places:
         """Return the directory of a workspace's notes; `mind.notes` sets that of the usual workspace."""
         chosen = self._settings.mind.notes if self._is_usual(workspace) else None
         return chosen or self.of(workspace) / _NOTES
+
+    def attachments(self, workspace: WorkspaceInfo) -> Path:
+        """Return the directory of the files that came with a workspace's messages."""
+        return self.of(workspace) / _ATTACHMENTS
+
+    def typed(self, workspace: WorkspaceInfo) -> Path:
+        """Return the file of the lines that were typed at a workspace's terminal."""
+        return self.of(workspace) / _TYPED
 
     def former_notes(self, workspace: WorkspaceInfo) -> Path:
         """Return where earlier versions put the notes of a workspace, by its name."""
@@ -132,12 +141,13 @@ class Places:
             label(self.of(workspace), workspace.name)
 
     def directories(self, workspace: WorkspaceInfo) -> list[Path]:
-        """List the directories of a workspace's graphs and notes that exist."""
+        """List the directories of a workspace's graphs, notes and attachments that exist."""
         with self._store.read(workspace.id) as unit:
             graphs = [Path(row["directory"]) for row in unit.all("graph.graph_all")]
             has_notes = bool(unit.all("notes.note_all"))
         notes = [self.notes(workspace), *([self.former_notes(workspace)] if has_notes else [])]
-        return [each for each in dict.fromkeys([*graphs, *notes]) if each.is_dir()]
+        known = dict.fromkeys([*graphs, *notes, self.attachments(workspace)])
+        return [each for each in known if each.is_dir()]
 
     def choose_removable(self, workspace: WorkspaceInfo) -> list[Path]:
         """Choose the directories that only this workspace uses and that were made for it, not chosen by a person."""
@@ -163,7 +173,7 @@ class Places:
         return [each for each in wanted if not each.exists()]
 
     def separate(self) -> SeparatedStore:
-        """Make a copied database a store of its own: with a new identity, and copies of the graphs it shared.
+        """Make a copied database a store of its own: with a new identity, and copies of the files it shared.
 
         The files of notes are written again from the store when they are next opened.
         """
@@ -185,6 +195,9 @@ class Places:
             for graph, target in moves.items():
                 _copy_private(places[graph], target)
                 copied.append(target)
+            if (own := self.attachments(workspace)).is_dir():
+                _copy_private(own, new / str(workspace.id) / _ATTACHMENTS)
+                copied.append(new / str(workspace.id) / _ATTACHMENTS)
             # Before the identity: whoever is interrupted here is still a copy, and begins again.
             with self._store.write(workspace.id) as unit:
                 for graph, target in moves.items():

@@ -10,17 +10,21 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from everloom.errors import Conflict
+from everloom.errors import Conflict, NotFound
+from everloom.kernel.journal import count_access
 from everloom.kernel.search import Scope
 from everloom.store import Row, Store, Unit
 
 if TYPE_CHECKING:
     from everloom.episodic import Episodic
+    from everloom.kernel.forgetting.results import Corrected, Forgotten
+    from everloom.kernel.forgetting.verbs import Forgetting
     from everloom.kernel.operation import Operation, Transaction
     from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
-    from everloom.mind.ports import Fact, FactChange
+    from everloom.mind.ports import Fact, FactCard, FactChange, FactRecord
+    from everloom.mind.results import FactPruning
     from everloom.semantic import Semantic
-    from everloom.semantic.results import Learnt, Understanding
+    from everloom.semantic.results import Learnt, Observation, Understanding
 
 
 def find_archived(unit: Unit, candidates: Sequence[Row], at: datetime) -> AbstractSet[int]:
@@ -99,17 +103,58 @@ _FACT = "fact"
 _SOMEBODY = "the person"
 # Characters of a text that the search for similar facts reads: an exchange can be far longer than any question.
 _LONGEST_CUE = 4_000
+# Facts that one look for repeated and faded ones reads, oldest first: tens of megabytes.
+_MOST_CARDS = 50_000
 
 
 class ConversationFacts:
     """The facts that the mind learns in conversation: observations of kind `fact` in semantic memory."""
 
-    def __init__(self, op: Operation) -> None:
+    def __init__(self, op: Operation, forgetting: Callable[[], Forgetting]) -> None:
         self._op = op
+        self._forgetting = forgetting
+
+    def page(self, before: int, limit: int) -> Sequence[Fact]:
+        """List the current facts with smaller ids, newest first."""
+        from everloom.semantic.evidence import observations_of  # noqa: PLC0415
+
+        with self._op.read() as unit:
+            rows = unit.all("semantic.observation_of_kind", kind=_FACT, before=before, limit=limit)
+            found = observations_of(unit, [row["id"] for row in rows])
+        return [_fact_from(found[row["id"]]) for row in rows]
+
+    def record(self, fact_id: int) -> FactRecord:
+        """Read one fact, also one that no longer holds; NotFound if there is none."""
+        from everloom.mind.ports import FactRecord  # noqa: PLC0415
+        from everloom.semantic.evidence import observations_of  # noqa: PLC0415
+
+        with self._op.read() as unit:
+            found = observations_of(unit, [fact_id]).get(fact_id)
+            if found is None or found.kind != _FACT:
+                raise NotFound(f"there is no fact {fact_id}", hint="list_facts shows the ids")
+            rests_on = [row["source_id"] for row in unit.all("kernel.source_of", ids=[fact_id])]
+            kinds = {row["id"]: row["kind"] for row in unit.all("kernel.item_kinds", ids=rests_on)}
+        return FactRecord(
+            _fact_from(found),
+            tuple(item for item in rests_on if kinds.get(item) == "exchange"),
+            tuple(item for item in rests_on if kinds.get(item) == "observation"),
+            found.superseded_at,
+            found.superseded_by,
+        )
+
+    def edit(self, fact_id: int, text: str, reason: str | None, key: str | None) -> Corrected:
+        """Put a text in place of a fact; the old one is superseded, and under a key that happens once."""
+        self.record(fact_id)
+        return self._forgetting().correct(fact_id, text, reason=reason, idempotency_key=key)
+
+    def forget(self, fact_id: int, confirm: str | None, key: str | None) -> Forgotten:
+        """Show what would be forgotten with a fact or, with the token of that, forget it for good."""
+        if confirm is None:
+            self.record(fact_id)
+        return self._forgetting().forget([fact_id], confirm=confirm, idempotency_key=key)
 
     def nearest(self, text: str, limit: int) -> Sequence[Fact]:
         """Find the current facts most similar to a text."""
-        from everloom.mind.ports import Fact  # noqa: PLC0415
         from everloom.semantic.evidence import observations_of  # noqa: PLC0415
 
         # Passed to the search instead of filtering its result, so that it continues until it has found enough facts.
@@ -123,9 +168,63 @@ class ConversationFacts:
         with self._op.read() as unit:
             known = observations_of(unit, list(fits))
         facts = [known[item] for item in fits if item in known and known[item].kind == _FACT]
+        return [_fact_from(each, fits=fits[each.id]) for each in facts[:limit]]
+
+    def count_use(self, fact_ids: Sequence[int]) -> None:
+        """Count that facts answered what somebody asked, if that can be written now; no answer depends on it."""
+        if fact_ids:
+            self._op.leave("search_memory", lambda tx: count_access(tx.unit, fact_ids, tx.at))
+
+    def cards(self) -> Sequence[FactCard]:
+        """Read the current facts, oldest first, with what decides whether they may be set aside."""
+        from everloom.semantic.evidence.pruning import prunable  # noqa: PLC0415
+
+        with self._op.read() as unit:
+            return [_card_from(row) for row in prunable(unit, _FACT, _MOST_CARDS)]
+
+    def names(self, fact_ids: Sequence[int]) -> Mapping[int, tuple[str, ...]]:
+        """Read whom and what facts are about."""
+        from everloom.semantic.evidence import observations_of  # noqa: PLC0415
+
+        with self._op.read() as unit:
+            return {item: each.subject_names for item, each in observations_of(unit, fact_ids).items()}
+
+    def set_aside(
+        self, pruning: FactPruning, is_still: Callable[[Sequence[FactCard]], bool], also: Callable[[Unit], None]
+    ) -> bool:
+        """Set a fact aside in one transaction, if it and the fact that stays for it still are as they were."""
+        from everloom.semantic.evidence.pruning import set_aside  # noqa: PLC0415
+
+        def agrees(unit: Unit, rows: Sequence[Row]) -> bool:
+            also(unit)
+            return is_still([_card_from(row) for row in rows])
+
+        return set_aside(self._op, _FACT, pruning.id, pruning.into, pruning.why, agrees)
+
+    def pruned(self, before: int, limit: int) -> Sequence[FactPruning]:
+        """List the facts that were set aside, with smaller ids, newest first."""
+        from everloom.mind.results import FactPruning  # noqa: PLC0415
+        from everloom.semantic.evidence.pruning import set_aside_before  # noqa: PLC0415
+
+        with self._op.read() as unit:
+            found = set_aside_before(unit, _FACT, before, limit)
         return [
-            Fact(each.id, each.content, each.subject_names, each.created_at, fits[each.id]) for each in facts[:limit]
+            FactPruning(id=each.observation.id, text=each.observation.content, why=each.why, into=each.into, at=each.at)
+            for each in found
         ]
+
+    def pruned_since(self, since: datetime) -> int:
+        """Count the facts that were set aside since a moment."""
+        from everloom.semantic.evidence.pruning import count_set_aside  # noqa: PLC0415
+
+        with self._op.read() as unit:
+            return count_set_aside(unit, _FACT, since)
+
+    def take_back(self, fact_id: int, key: str | None) -> FactRecord:
+        """Let a fact that was set aside hold again, exactly as it was; under a key that happens once."""
+        from everloom.semantic.evidence.pruning import take_back  # noqa: PLC0415
+
+        return self.record(take_back(self._op, _FACT, fact_id, key))
 
     def learn(
         self,
@@ -158,3 +257,28 @@ class ConversationFacts:
 
         lessons = [lesson(each) for each in changes]
         return ids_of(learn(self._op, lessons, [exchange], lambda tx, learnt: also(tx, ids_of(learnt))))
+
+
+def _card_from(row: Row) -> FactCard:
+    from everloom.clock import from_micros  # noqa: PLC0415
+    from everloom.mind.ports import FactCard  # noqa: PLC0415
+
+    return FactCard(
+        id=row["id"],
+        text=row["text"],
+        subjects=row["subject_set"],
+        learnt_at=from_micros(row["created_at"]),
+        confidence=row["confidence"],
+        uses=row["uses"],
+        # What somebody linked to an understanding is in use, too.
+        is_kept=bool(row["pinned"] or row["useful"] or row["is_linked"]),
+        is_learnt=bool(row["is_learnt"]),
+        said_by_person=(row["origin"] or "").partition(":")[0] == "person",
+    )
+
+
+def _fact_from(observation: Observation, *, fits: bool = True) -> Fact:
+    from everloom.mind.ports import Fact  # noqa: PLC0415
+
+    each = observation
+    return Fact(each.id, each.content, each.subject_names, each.created_at, fits)

@@ -70,15 +70,22 @@ def _tool_of(verb: Verb, faculty: object, zone: ZoneInfo) -> AgentTool:
     fixed = form.fixed if form else {}
     arguments = Arguments(verb.tool, [each for each in verb.parameters if each.name not in fixed])
 
-    def use(given: Mapping[str, Any]) -> str:
+    def use(given: Mapping[str, Any], key: str | None = None) -> str:
+        own = fixed if key is None else {**fixed, "idempotency_key": key}
         with noticing() as secrets:
-            answer = getattr(faculty, verb.name)(**verb.for_model(arguments.read(given, zone)), **fixed)
+            answer = getattr(faculty, verb.name)(**verb.for_model(arguments.read(given, zone)), **own)
         text = write_answer((getattr(answer, form.shown) or answer.note) if form else answer)
         return f"{text}\n(recognised: {', '.join(map(str, secrets))})" if secrets else text
 
     description = form.description if form else verb.description
     spec = ToolSpec(verb.tool, description, {**arguments.schema, "additionalProperties": False})
-    return AgentTool(spec, use, lambda given: verb.effect is ERASES and bool(given.get("confirm")))
+    is_erasing = verb.effect is ERASES
+
+    def acts(given: Mapping[str, Any]) -> bool:
+        # What would be erased is only shown until somebody confirms it.
+        return bool(given.get("confirm")) if is_erasing else verb.effect.writes
+
+    return AgentTool(spec, use, lambda given: is_erasing and acts(given), acts, use)
 
 
 def write_answer(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What language models have used in a workspace: by day, purpose, model or turn, and what today has cost.
+"""What language models have used in a workspace: by day, purpose, model or turn, what today has cost, and alerts.
 
 Sums what the ledger and the log hold; refuses to know how it is shown. Light: what it reads with is loaded when needed.
 """
@@ -6,7 +6,7 @@ Sums what the ledger and the log hold; refuses to know how it is shown. Light: w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,14 +25,19 @@ _MOST_TURNS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageReport:
-    """What models used in some days: a row for each group, their total, and what is left of today's budget."""
+    """What models used in some days: a row for each group, their total, and what is left of today's budget.
+
+    Of today, `dollars` is None if no price is known; `unpriced` counts the calls that it does not include. `alerts` are
+    those that hold now.
+    """
 
     by: Grouping
     days: int
     time_zone: str
     rows: tuple[Mapping[str, Any], ...]
     total: Mapping[str, Any]
-    today: Mapping[str, float | None]
+    today: Mapping[str, Any]
+    alerts: tuple[Mapping[str, Any], ...] = ()
     note: str | None = None
 
 
@@ -40,7 +45,8 @@ def report_usage(place: Any, days: int, by: Grouping) -> UsageReport:
     """Report what language models used in a workspace in the last days."""
     rows, total = by_turn(place, days) if by == "turn" else by_sum(place, days, by)
     zone = place.info.time_zone
-    return UsageReport(by=by, days=days, time_zone=zone, rows=tuple(rows), total=total, today=money_of(place))
+    today, alerts = money_of(place), alerts_of(place)
+    return UsageReport(by=by, days=days, time_zone=zone, rows=tuple(rows), total=total, today=today, alerts=alerts)
 
 
 def _span(place: Any, days: int) -> list[date]:
@@ -99,7 +105,31 @@ def _spent_in(turn: Exchange) -> Expense:
     return Expense(turn.model, "", turn.cause, turn.rounds, 0, *tokens, turn.dollars, int(turn.dollars is None))
 
 
-def money_of(place: Any) -> dict[str, float | None]:
-    """Report what today has cost, the daily budget, and what is left of it."""
-    spent, most = place.loom.spent_today(place.info), place.loom.settings.mind.dollars_a_day
-    return {"dollars": float(spent), "budget": most, "left": None if most is None else max(most - spent, 0.0)}
+def money_of(place: Any) -> dict[str, Any]:
+    """Report what today and this month have cost, the daily budget, and what is left of it."""
+    from everloom.kernel.spending import Ledger, added, begins  # noqa: PLC0415
+
+    zone, (today,) = place.info.zone, _span(place, 1)
+    until, ledger = begins(today + timedelta(days=1), zone), Ledger(place.loom.store, place.info.id)
+    day = added(ledger.spent(begins(today, zone), until))
+    month = added(ledger.spent(begins(today.replace(day=1), zone), until))
+    most = place.loom.settings.mind.dollars_a_day
+    return {
+        # Nothing was asked, or nothing that has a price: only the first has cost nothing.
+        "dollars": None if day.dollars is None and day.unpriced else float(day.dollars or 0.0),
+        "unpriced": day.unpriced,
+        "budget": most,
+        "left": None if most is None else max(most - (day.dollars or 0.0), 0.0),
+        "month": None if month.dollars is None and month.unpriced else float(month.dollars or 0.0),
+    }
+
+
+def alerts_of(place: Any) -> tuple[dict[str, Any], ...]:
+    """List the alerts about costs that hold now, and when each was told."""
+    from everloom.mind.conversation.alerts import CostWatch  # noqa: PLC0415
+
+    found = CostWatch(place.loom.mind_setup(place.info)).alerts()
+    return tuple(
+        {**asdict(each), "told_at": each.told_at and each.told_at.astimezone(place.info.zone).isoformat()}
+        for each in found
+    )

@@ -4,9 +4,10 @@ Owns messages, exchanges, turns and compactions. Refuses to know channels, files
 and callbacks are passed in.
 """
 
+from everloom.mind.conversation.alerts import CostAlert, CostWatch
 from everloom.mind.conversation.array import Exchange
 from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.conversation.queue import Queue
-from everloom.mind.conversation.stream import StreamMessage
+from everloom.mind.conversation.stream import IncomingMessage, StreamMessage
 
-__all__ = ["Conversation", "Exchange", "Queue", "StreamMessage"]
+__all__ = ["Conversation", "CostAlert", "CostWatch", "Exchange", "IncomingMessage", "Queue", "StreamMessage"]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from everloom.models.talk import Block, Compacted, TextBlock, Thought, ToolResult, ToolUse, Turn
+from everloom.models.talk import Block, Compacted, MediaBlock, TextBlock, Thought, ToolResult, ToolUse, Turn
 from everloom.models.text import shortened
 
 # Sent as the user's turn if the assistant spoke first, because providers require that the user begins.
@@ -20,10 +20,11 @@ LOST = "The answer of this tool was lost; what it did, if anything, is not known
 # Stands in for what a tool brought, once something that it showed was forgotten.
 _ERASED = "What this tool brought is gone: some of it was forgotten."
 _LONGEST_TOLD = 400
+_MEDIA = ("hash", "media_type", "name", "size", "tokens", "text")
 
 
 def erased(block: Block) -> Block:
-    """Return the use or the answer of a tool without what was asked or brought; any other block as it is."""
+    """Return a tool's use or answer without what was asked or brought; other blocks as they are."""
     match block:
         case ToolResult():
             return replace(block, text=_ERASED)
@@ -45,6 +46,8 @@ def _encode(block: Block) -> dict[str, Any]:
             return {"type": "tool_use", "id": use, "name": name, "input": dict(arguments)}
         case ToolResult(use, text, is_error):
             return {"type": "tool_result", "id": use, "text": text, "is_error": is_error}
+        case MediaBlock():
+            return {"type": "media", **{name: getattr(block, name) for name in _MEDIA}}
         case Compacted(text, raw):
             return {"type": "folded", "text": text, "raw": None if raw is None else dict(raw)}
         case Thought():
@@ -65,6 +68,8 @@ def _decode(value: Mapping[str, Any]) -> Block | None:
             return ToolUse(use, name, arguments)
         case {"type": "tool_result", "id": str(use), "text": str(text)}:
             return ToolResult(use, text, bool(value.get("is_error")))
+        case {"type": "media", "hash": str(known), "media_type": str(kind), "name": str(name), "text": str(text)}:
+            return MediaBlock(known, kind, name, int(value.get("size", 0)), int(value.get("tokens", 0)), text)
         case {"type": "folded", "text": str(text)}:
             return Compacted(text, value.get("raw"))
         case _:

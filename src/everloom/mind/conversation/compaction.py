@@ -7,7 +7,6 @@ says that. An outline is made only of sentences that were said.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,12 +17,15 @@ from everloom.kernel.journal import register
 from everloom.kernel.operation import Operation
 from everloom.mind.conversation.array import MICRO, ArrayEntry, append_turns, as_turns, entries_of, exchanges_of
 from everloom.mind.conversation.blocks import close_tool_loop, decode_blocks, is_folded, render_turns
+from everloom.mind.conversation.outline import WHO, outline
 from everloom.mind.conversation.turn import Surroundings
 from everloom.mind.ports import MindSetup
 from everloom.models.ask import StopReason
 from everloom.models.talk import (
     Compacted,
     CompactionMode,
+    MediaBlock,
+    ReadMedia,
     Talker,
     TalkReply,
     TalkRequest,
@@ -32,7 +34,7 @@ from everloom.models.talk import (
     ToolUse,
     Turn,
 )
-from everloom.models.text import DATA_NOTICE, estimate, quoted, shortened, trimmed
+from everloom.models.text import DATA_NOTICE, estimate, quoted, shortened
 from everloom.secrets import logger_of
 from everloom.store import Row, Unit, columns_of, value_from
 from everloom.store.contract import FOREVER
@@ -56,11 +58,7 @@ _MOST_STEPS = 3
 # After a failure the next attempt is made after a pause, which doubles, so that not every turn waits for a failure.
 _FIRST_REST = timedelta(minutes=1)
 _LONGEST_REST = timedelta(hours=1)
-_SENTENCE = re.compile(r"(?<=[.!?…。！？])\s+")
-_LONGEST_LINE = 200
 _LONGEST_TOOL_LINE = 400
-_WHO = {"user": "Person", "assistant": "You"}
-HEADING = "An outline of what was said before; each line is the beginning of a turn."
 _LEFT_OUT = "({} older lines are left out.)"
 _EARLIER = "Before: "
 
@@ -111,11 +109,24 @@ def cut_at(entries: Sequence[ArrayEntry], sizes: Sequence[int], bound: int) -> i
     return cut if any(not is_folded(entry.turn) for entry in entries[:cut]) else 0
 
 
+def cut_as_marked(entries: Sequence[ArrayEntry], sizes: Sequence[int], bound: int) -> int:
+    """Compute how many of the oldest entries to compact, so that the cache of the last turn has most of them.
+
+    The last turn has marked where a compaction would have cut then, without the exchange that it led to. Cutting there
+    keeps that exchange as well; if that would be too much, the cut is where it is best now.
+    """
+    newest = entries[-1].exchange_id if entries else None
+    before = sum(1 for entry in entries if newest is None or entry.exchange_id != newest)
+    cut = cut_at(entries[:before], sizes[:before], bound)
+    return cut if cut and sum(sizes[cut:]) <= bound // 2 else cut_at(entries, sizes, bound)
+
+
 class Compactor:
     """Compacts the array of one workspace."""
 
-    def __init__(self, setup: MindSetup, around: Surroundings) -> None:
+    def __init__(self, setup: MindSetup, around: Surroundings, media: ReadMedia = lambda _: None) -> None:
         self._op = setup.op
+        self._media = media
         self._policy = setup.policy
         self._around = around
         self._failures = 0
@@ -161,20 +172,26 @@ class Compactor:
         counted = [each.context_tokens for each in newest if last is None or each.id > last["id"]]
         return entries, counted[0] if counted and counted[0] else self._guess(as_turns(entries), talker)
 
+    def leaving(self, entries: Sequence[ArrayEntry], size: int, talker: Talker) -> int:
+        """Compute how many turns of the array a compaction after the next exchange would take; 0 if none is near."""
+        bound = bound_of(self._policy.compact_at, talker.window)
+        # Measuring every turn of a long array takes a while; one exchange rarely fills half of the bound.
+        if size < bound // 2:
+            return 0
+        return len(as_turns(entries[: cut_at(entries, _sizes_of(entries), bound)]))
+
     def _guess(self, turns: tuple[Turn, ...], talker: Talker | None) -> int:
-        talk = TalkRequest(self._around.system(), turns, self._around.toolbox.tools)
+        talk = TalkRequest(self._around.system(), turns, self._around.toolbox.tools, aside=self._around.aside(()))
         return talk.estimate() if talker is None else talker.estimate(talk)
 
     def _fold(
         self, op: Operation, talker: Talker | None, entries: Sequence[ArrayEntry], size: int, bound: int, *, must: bool
     ) -> Compaction | None:
-        sizes = [TalkRequest("", (entry.turn,)).estimate() for entry in entries]
-        cut = cut_at(entries, sizes, bound)
+        sizes = _sizes_of(entries)
+        cut = cut_as_marked(entries, sizes, bound)
         is_worth_it = sum(sizes[:cut]) >= bound * _LEAST_GAIN and not self._is_resting()
         if not cut or not (must or is_worth_it):
             return None
-        # Before the model is called, so that facts are learnt even if the compaction fails afterwards.
-        self.hand_over(entries[:cut])
         head = as_turns(entries[:cut])
         try:
             way, folded, said = self._summarise(talker, head, bound)
@@ -186,6 +203,9 @@ class Compactor:
             way, folded, said = "outline", Compacted(outline(head, int(bound * _KEPT_SHARE))), None
         else:
             self._failures, self._resting_until = 0, None
+        # After the model was called, so that nothing which is written here stands between it and its cache; and before
+        # the turns leave, so that a process that dies in between hands them over when it tries again.
+        self.hand_over(entries[:cut])
         after = self._guess(
             render_turns([Turn("assistant", (folded,)), *(each.turn for each in entries[cut:])]), talker
         )
@@ -214,6 +234,8 @@ class Compactor:
                 self._around.toolbox.tools,
                 max_tokens=summary,
                 purpose="compaction",
+                cache_life=self._policy.cache_life,
+                media=self._media,
             )
             said = talker.compact(talk, instructions)
             folded = next((block for block in said.turn.blocks if isinstance(block, Compacted)), None)
@@ -250,6 +272,10 @@ class Compactor:
         self._resting_until = self._op.now + pause
 
 
+def _sizes_of(entries: Sequence[ArrayEntry]) -> list[int]:
+    return [TalkRequest("", (entry.turn,)).estimate() for entry in entries]
+
+
 @dataclass(frozen=True, slots=True)
 class CompactionCost:
     """The cost and the gain of a compaction."""
@@ -281,22 +307,6 @@ def _compaction_from(row: Row) -> Compaction:
     return value_from(Compaction, row, dollars=dollars, text=text)
 
 
-def outline(turns: Sequence[Turn], budget: int) -> str:
-    """List the first sentences of turns, the newest if not all fit; earlier summaries come before, shortened."""
-    before = [block.text for turn in turns for block in turn.blocks if isinstance(block, Compacted)]
-    lines = [f"- {_WHO[turn.role]}: {_first_sentence(turn.text)}" for turn in turns if turn.text.strip()]
-    kept = newest_within(lines, budget // 2 if before else budget)
-    if len(kept) < len(lines):
-        kept = [_LEFT_OUT.format(len(lines) - len(kept)), *kept]
-    earlier = [trimmed(text, budget // 2) for text in before]
-    return "\n".join([*earlier, HEADING, *kept])
-
-
-def _first_sentence(text: str) -> str:
-    """Return the first sentence of a text, on one line."""
-    return shortened(_SENTENCE.split(text.strip(), maxsplit=1)[0], _LONGEST_LINE)
-
-
 def newest_within(lines: Sequence[str], budget: int, *, at_least: int = 0) -> list[str]:
     """Keep as many of the last lines as fit a budget of tokens, and always the last `at_least`."""
     kept: list[str] = []
@@ -323,7 +333,9 @@ def _lines(turn: Turn) -> Iterator[str]:
             case Compacted(text):
                 yield f"{_EARLIER}{text}"
             case TextBlock(text):
-                yield f"{_WHO[turn.role]}: {text}"
+                yield f"{WHO[turn.role]}: {text}"
+            case MediaBlock(name=name, media_type=media_type):
+                yield f"{WHO[turn.role]} showed: {shortened(name)}, {media_type}"
             case ToolUse(name=name, input=arguments):
                 yield f"You used {name}: {shortened(str(dict(arguments)), _LONGEST_TOOL_LINE)}"
             case ToolResult(text=text):

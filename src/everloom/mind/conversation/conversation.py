@@ -6,18 +6,19 @@ the turn lease may speak. Refuses to know channels, files and providers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from everloom.clock import to_micros
-from everloom.errors import Conflict, Rejected
+from everloom.errors import Conflict, EverloomError, Rejected
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Prepared
 from everloom.kernel.texts import checked, checked_name, storable
 from everloom.mind.conversation import array, notices, stream
+from everloom.mind.conversation.alerts import CostWatch
 from everloom.mind.conversation.array import Exchange
 from everloom.mind.conversation.compaction import (
     Compaction,
@@ -27,10 +28,16 @@ from everloom.mind.conversation.compaction import (
     compactions_in,
     keep_compaction,
 )
-from everloom.mind.conversation.stream import Stream, StreamMessage, add_reply
+from everloom.mind.conversation.deeds import Deeds, drop_deeds_of
+from everloom.mind.conversation.reaching import PersonPlace, PersonStream, route_to
+from everloom.mind.conversation.stream import IncomingMessage, StreamMessage, add_reply
 from everloom.mind.conversation.turn import Abandoned, Answered, Surroundings, TurnSetting, TurnWatch, Using, converse
-from everloom.mind.learning.archive import SpokenLine, document_of, sitting_of
+from everloom.mind.learning.archive import SpokenLine, document_of, line_of, sitting_of
+from everloom.mind.learning.intentions import Intentions, surface, tell_intentions
 from everloom.mind.ports import MindSetup
+from everloom.mind.senses.ears import Ears
+from everloom.mind.senses.wording import blocks_of, spoken
+from everloom.mind.wording import are_events, user_text
 from everloom.models.talk import AutoCompaction, CompactionMode, Say, Talker, TextBlock, Turn
 from everloom.secrets import logger_of
 from everloom.store import Unit
@@ -52,18 +59,30 @@ _OUTCOME = ("model", "usage", "dollars", "context_tokens", "context_window", "ro
 _REFUSED = "(I could not answer this: {}. It is in the log; send it again to have me try once more.)"
 
 
-class Conversation(Stream):
+class Conversation(PersonStream):
     """The conversation: the log of record, and the turns that answer its messages."""
 
     def __init__(self, setup: MindSetup, around: Surroundings | None = None) -> None:
         super().__init__(setup)
         self._around = around or Surroundings()
-        self._compactor = Compactor(setup, self._around)
+        self._ears = Ears(setup, self._attachments)
+        self._compactor = Compactor(setup, self._around, self._attachments.read)
+        self._costs = CostWatch(setup)
+
+    def take(self, message: IncomingMessage) -> StreamMessage:
+        """Store what a channel received; what the person decides about an action is done at once, without a turn."""
+        return self._stored(message, lambda writing: self._around.settles(writing, message))
 
     def ripe_in(self) -> float | None:
         """Return in how many seconds messages are to be answered; None if none are waiting."""
-        at = stream.ripe_at(self.waiting(), self._setup.policy.gather_seconds)
+        unheard = self._ears.waiting()
+        ripe = stream.ripe_at(self._heard(unheard), self._setup.policy.gather_seconds)
+        at = min(filter(None, [ripe, *unheard.values()]), default=None)
         return None if at is None else max(0.0, (at - self._op.now).total_seconds())
+
+    def _heard(self, unheard: Container[int]) -> list[StreamMessage]:
+        """List the waiting messages without those that somebody has yet to listen to."""
+        return [each for each in self.waiting() if each.id not in unheard]
 
     def step(
         self,
@@ -79,7 +98,8 @@ class Conversation(Stream):
         failure is recorded on the messages, which are tried again after a pause, and raised. A message that the model
         refuses three times is given up, and a reply on its channel says why.
         """
-        if self.ripe_in() != 0.0:
+        self._ears.listen()
+        if not self._is_ripe():
             return None
         talker = self._setup.talker()
         if talker is None:
@@ -88,23 +108,37 @@ class Conversation(Stream):
             raise missing
         with self._turn(_PATIENCE if wait else 0.0) as op:
             # Another process may have answered in the meantime.
-            if op is None or self.ripe_in() != 0.0:
+            if op is None or not self._is_ripe():
                 return None
             # Read under the lease: messages that arrive from here on belong to the next turn.
-            messages = stream.choose_batch(self.waiting())
+            messages = stream.choose_batch(self._heard(self._ears.waiting()), op.now)
             try:
                 self._compactor.fold_if_due(op, talker)
-                return self._answer(op, talker, messages, TurnWatch(say, using), is_stopping)
+                answered = self._answer(op, talker, messages, TurnWatch(say, using), is_stopping)
             except Abandoned:
                 return None
-            except Conflict:
-                # The lease expired while the model was working. Nothing was written, and the new holder answers.
-                log.warning("another process took over the turn, and answers the messages")
+            except Conflict as error:
+                # The lease expired while the model was working, or a message was edited. Nothing was written, and the
+                # new holder, or the next turn, answers.
+                log.warning("the turn was not kept, and its messages wait for the next: %s", error)
                 return None
             except Exception as error:
                 if self._postpone(op, messages, error):
                     raise
                 return None
+        self._tell_costs()
+        return answered
+
+    def _tell_costs(self) -> None:
+        """Tell the person what they wanted to know about costs; a failure leaves that to the next turn or worker."""
+        try:
+            self._costs.tell()
+        except EverloomError:
+            log.warning("the costs of models could not be looked at", exc_info=True)
+
+    def _is_ripe(self) -> bool:
+        at = stream.ripe_at(self._heard(self._ears.waiting()), self._setup.policy.gather_seconds)
+        return at is not None and at <= self._op.now
 
     def compact(self) -> list[Compaction]:
         """Compact the oldest turns if the array is too long; does nothing while another process has the turn."""
@@ -120,29 +154,40 @@ class Conversation(Stream):
         text: str,
         *,
         cause: str,
-        channel: str,
+        channel: str | None = None,
         address: str = "",
         also: Callable[[Unit, int], None] = lambda *_: None,
     ) -> Exchange:
-        """Speak first: add a message to the array, the log and the outbox.
+        """Speak first: add a message to the array, the log and the outbox, where the person is reached best.
 
-        `also` is called with the exchange's id in the same transaction; if it raises, nothing is written.
+        With a channel it goes there and nowhere else. `also` is called with the exchange's id in the same transaction;
+        if it raises, nothing is written.
         """
         said = self._op.screen.kept(checked(text, "the message"), "the message")
-        place = checked_name(channel, "the channel")
-        storable(address, "the address")
+        place = self._chosen(channel, address)
         if cause not in ("heartbeat", "schedule"):
             raise Rejected(f"there is no cause {cause!r}", hint="use heartbeat or schedule")
         with self._turn_soon() as op:
             now = op.now
             exchange = Exchange(id=0, cause=cause, began_at=now, ended_at=now, reply=said)
             # Outside the transaction, because computing vectors takes time and the store must not wait for it.
-            prepared = self._prepare([SpokenLine("agent", place, said, now)])
+            prepared = self._prepare([SpokenLine("agent", place.channel, said, now)])
             with op.write("speak") as writing:
                 kept, _ = self._keep(writing.unit, exchange, [Turn("assistant", (TextBlock(said),))], prepared)
-                add_reply(writing.unit, said, now, channel=place, address=address, exchange=kept.id)
+                to = {"channel": place.channel, "address": place.address}
+                route = None if channel else route_to(place, now)
+                add_reply(writing.unit, said, now, **to, exchange=kept.id, route=route)
                 also(writing.unit, kept.id)
         return kept
+
+    def _chosen(self, channel: str | None, address: str) -> PersonPlace:
+        if channel is not None:
+            known = checked_name(channel, "the channel")
+            return PersonPlace(known, storable(address, "the address"), "chosen", is_reached=True)
+        place = self.place()
+        if place is None:
+            raise Conflict("nobody has written yet, so there is nobody to write to")
+        return place
 
     def turns(self) -> tuple[Turn, ...]:
         """Read the array as a model would see it now."""
@@ -183,6 +228,8 @@ class Conversation(Stream):
                 unit.run("mind.exchange_withdrawn", id=number, at=at)
                 unit.run("mind.entry_withdrawn", exchange=number, at=at)
                 unit.run("mind.message_withdrawn", exchange=number)
+                # What came up in it has not come up.
+                unit.run("archive.intention_reopen", exchanges=[number])
                 if op.index.documents(unit, [number]):
                     op.index.retire(unit, [number], None, writing.at)
                 return tuple(array.exchanges_of(unit, [number]))
@@ -213,25 +260,43 @@ class Conversation(Stream):
         is_stopping: Callable[[], bool],
     ) -> Exchange:
         policy, began = self._setup.policy, op.now
+        entries, size = self._compactor.measure(talker)
+        deeds = Deeds(op, [each.id for each in messages])
+        # What a machine reports calls nothing up: nobody has spoken of it.
+        called_up = Intentions(self._setup).called_up_by(
+            "\n".join(each.text for each in messages if each.kind == "message")
+        )
         setting = TurnSetting(
             system=self._around.system(),
             toolbox=self._around.toolbox,
             rounds=policy.tool_rounds,
             reply_tokens=policy.reply_tokens,
+            aside=self._around.aside((deeds.told(), tell_intentions(called_up))),
+            leaving=self._compactor.leaving(entries, size, talker),
+            cache_life=policy.cache_life,
             folding=self._folding(talker),
             is_stopping=is_stopping,
             using=watch.using,
+            may_be_silent=are_events(messages),
+            media=self._attachments.read,
+            deeds=deeds,
         )
         # The new message comes last, after an unchanged array, so that a provider finds the rest in its cache.
-        asked = Turn("user", (TextBlock(stream.as_user_text(messages, op.zone)),))
-        entries, size = self._compactor.measure(talker)
-        answered = converse(talker, array.as_turns(entries), asked, setting, watch.say)
+        asked = Turn("user", (*blocks_of(messages), TextBlock(user_text(messages, op.zone))))
+        # Nobody watches for what may turn out to be silence.
+        say = (lambda _: None) if setting.may_be_silent else watch.say
+        answered = converse(talker, array.as_turns(entries), asked, setting, say)
         cost = None
         if answered.folded_at is not None:
             self._compactor.hand_over(entries)
             # The turn's usage already includes the cost of a compaction by the provider.
             cost = CompactionCost("server", answered.model, size, answered.context_tokens, None)
-        return self._commit(op, messages, answered, began, cost)
+
+        def settle(unit: Unit, exchange: Exchange) -> None:
+            deeds.settle(unit, [each.id for each in messages])
+            surface(unit, called_up, exchange.id, exchange.ended_at)
+
+        return self._commit(op, messages, answered, began, cost, settle)
 
     def _folding(self, talker: Talker) -> AutoCompaction | None:
         if talker.compacts is not CompactionMode.THRESHOLD:
@@ -245,6 +310,7 @@ class Conversation(Stream):
         answered: Answered,
         began: datetime,
         cost: CompactionCost | None,
+        settle: Callable[[Unit, Exchange], None],
     ) -> Exchange:
         """Store a turn in one transaction, if the lease is still ours and nobody else answered the messages.
 
@@ -253,26 +319,36 @@ class Conversation(Stream):
         the outbox. So no message is lost, and none gets two replies. Vectors are computed before the transaction, so
         that the store never waits for a model.
         """
-        now, newest = op.now, messages[-1]
+        now, newest = op.now, next((each for each in reversed(messages) if each.kind == "message"), None)
         # What tools brought and what the model said of it: the person saw it, the memory does not keep it.
         answered = op.screen.kept(answered, "the turn")
-        heard = "\n\n".join(each.text for each in messages)
+        heard = "\n\n".join(map(spoken, messages))
         outcome = {name: getattr(answered, name) for name in _OUTCOME}
         exchange = Exchange(id=0, cause="message", began_at=began, ended_at=now, heard=heard, **outcome)
-        lines = [SpokenLine("person", each.channel, each.text, each.at) for each in messages]
-        prepared = self._prepare([*lines, SpokenLine("agent", newest.channel, answered.reply, now)])
-        ids = [each.id for each in messages]
+        # The reply goes to the newest message of a person or, if only events came, to where the person is reached.
+        aside = self.place() if newest is None and answered.reply else None
+        to = aside if newest is None else PersonPlace(newest.channel, newest.address, "", is_reached=True)
+        lines = [line_of(each) for each in messages]
+        own = [SpokenLine("agent", "" if to is None else to.channel, answered.reply, now)] if answered.reply else []
+        prepared = self._prepare([*lines, *own])
+        said = {each.id: each.text for each in messages}
+        ids = list(said)
         with op.write("answer") as writing:
             unit = writing.unit
             kept, positions = self._keep(unit, exchange, answered.turns, prepared)
             if answered.folded_at is not None and cost is not None:
                 keep_compaction(unit, positions[answered.folded_at], now, cost)
+            if {row["id"]: row["text"] for row in unit.all("mind.message_of", ids=ids)} != said:
+                raise Conflict("a message of this turn was edited in the meantime")
             # Conditional on every message still waiting: if one was answered elsewhere, the whole turn is rolled back.
             if unit.run("mind.message_answered", ids=ids, exchange=kept.id) != len(ids):
                 raise Conflict("a message of this turn was answered or withdrawn in the meantime")
             notices.take_back(unit, messages)
-            to = {"channel": newest.channel, "address": newest.address}
-            add_reply(unit, answered.reply, now, **to, exchange=kept.id)
+            settle(unit, kept)
+            if to is not None:
+                route = None if aside is None else route_to(aside, now)
+                place = {"channel": to.channel, "address": to.address}
+                add_reply(unit, answered.reply, now, **place, exchange=kept.id, route=route)
         return kept
 
     def _keep(
@@ -323,8 +399,11 @@ class Conversation(Stream):
         }
         if stream.is_given_up(messages, error):
             unit.run("mind.message_refused", **noted)
+            drop_deeds_of(unit, ids)
+            if are_events(messages):
+                return
             text = _REFUSED.format(stream.printable(getattr(error, "message", str(error))))
-            add_reply(unit, text, now, channel=messages[0].channel, address=messages[0].address)
+            stream.add_notice(unit, text, now, channel=messages[0].channel, address=messages[0].address)
             return
         until = to_micros(now + stream.pause_after(max(each.attempts for each in messages), error))
         unit.run("mind.message_postponed", not_before=until, **noted)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from everloom.mind.conversation.stream import StreamMessage, add_reply, is_worth_telling, printable
+from everloom.mind.conversation.stream import StreamMessage, add_notice, is_worth_telling, printable
 from everloom.store import Unit
 
 _WAITING = "(I cannot answer at the moment: {}. Your message is kept, and I answer it as soon as I can.)"
@@ -19,7 +19,9 @@ People = Mapping[tuple[str, str], int]
 
 def not_told(unit: Unit, messages: Sequence[StreamMessage], error: Exception, now: datetime) -> People:
     """Find those who have not been told why they wait, if this failure is worth a word."""
-    if not is_worth_telling(messages, error, now):
+    # A machine that reports an event waits for nothing.
+    messages = [each for each in messages if each.kind == "message"]
+    if not messages or not is_worth_telling(messages, error, now):
         return {}
     oldest: dict[tuple[str, str], int] = {}
     for each in messages:
@@ -33,7 +35,7 @@ def tell(unit: Unit, people: People, error: Exception, now: datetime) -> None:
     """Say why an answer takes long."""
     reason = printable(getattr(error, "message", None) or type(error).__name__)
     for (channel, address), message in people.items():
-        add_reply(unit, _WAITING.format(reason), now, channel=channel, address=address, key=_key(message))
+        add_notice(unit, _WAITING.format(reason), now, channel=channel, address=address, key=_key(message))
 
 
 def take_back(unit: Unit, messages: Sequence[StreamMessage]) -> None:

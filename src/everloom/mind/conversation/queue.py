@@ -48,12 +48,12 @@ class Queue:
     def run(self, stop: Event) -> None:
         """Answer messages until stopped; a running turn stops between two rounds, and its messages keep waiting."""
         while not stop.is_set():
-            pause = self._pause(stop)
+            pause = self.look(stop)
             if pause > 0:
                 self._news.wait(pause)
                 self._news.clear()
 
-    def _pause(self, stop: Event) -> float:
+    def look(self, stop: Event) -> float:
         """Run a turn if messages are ripe; returns how long to wait before the next check."""
         try:
             # The reply is announced before the compaction, for which a model may need a while.

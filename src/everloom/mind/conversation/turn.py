@@ -1,7 +1,8 @@
 """One turn: calls the model, runs the tools it asks for, up to a limit, and ends with a reply. Works in memory only.
 
-The effects of a tool (a note that it wrote) remain even if the turn fails afterwards; nothing else of a failed turn
-does. Refuses to know the store and individual tools: the caller stores the outcome, completely or not at all.
+The effects of a tool (a note that it wrote) remain even if the turn fails afterwards, and are not repeated when it is
+tried again (`deeds.py`); nothing else of a failed turn does. Refuses to know the store and individual tools: the caller
+stores the outcome, completely or not at all.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from everloom.errors import EverloomError, MalformedReply
-from everloom.mind.conversation.blocks import erased, is_folded, render_turns
+from everloom.mind.conversation.blocks import erased, is_folded, render_turns, without_thoughts
+from everloom.mind.conversation.deeds import Deeds, ToolOutcome
 from everloom.mind.conversation.stream import printable
 from everloom.mind.ports import AgentTool
+from everloom.mind.wording import SILENT, is_silent
 from everloom.models.ask import StopReason
 from everloom.models.talk import (
     AutoCompaction,
     Block,
+    CacheLife,
+    ReadMedia,
     Say,
     Talker,
     TalkReply,
@@ -33,7 +38,9 @@ from everloom.models.usage import TokenUsage
 from everloom.secrets import logger_of
 
 if TYPE_CHECKING:
+    from everloom.kernel.operation import Transaction
     from everloom.mind.conversation.array import Exchange
+    from everloom.mind.conversation.stream import IncomingMessage
 
 log = logger_of(__name__)
 
@@ -41,6 +48,7 @@ log = logger_of(__name__)
 LONGEST_RESULT = 40_000
 _LONGEST_TOOL_NAME = 100
 _CUT = "[cut off here: a reply may take {:,} tokens (mind.reply_tokens); ask me to go on]"
+_GONE = "(What tools brought in this turn before is gone: some of it was forgotten. Go on.)"
 # Used only without notes; otherwise COMPACTION.md has the instructions.
 _INSTRUCTIONS = "Hold on to the course of the conversation: its tone, what is open, and what was promised to whom."
 
@@ -70,17 +78,25 @@ class Abandoned(EverloomError):
     """A turn that was stopped on purpose; its messages keep waiting."""
 
 
+def _joined(told: Iterable[str | None]) -> str:
+    return "\n\n".join(filter(None, told))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
     """What a conversation is given from outside: the system prompt, the instructions for compactions, and the tools.
 
+    `aside` is what stands behind the newest message: what changes too often for the system prompt, and what is told.
     `before_folding` is called with the exchanges that are about to leave the array.
     """
 
     system: Callable[[], str] = str
+    aside: Callable[[Iterable[str | None]], str] = _joined
     instructions: Callable[[], str] = lambda: _INSTRUCTIONS
     tools: Callable[[], Sequence[AgentTool]] = tuple
     before_folding: Callable[[Sequence[Exchange]], None] = lambda _: None
+    # Does in its transaction what a message decides about an action, and answers it; None leaves it to a turn.
+    settles: Callable[[Transaction, IncomingMessage], str | None] = lambda *_: None
 
     @cached_property
     def toolbox(self) -> Toolbox:
@@ -90,20 +106,31 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSetting:
-    """The settings of a turn, the same in all its rounds."""
+    """The settings of a turn, the same in all its rounds; `leaving` turns are those that the next compaction takes."""
 
     system: str
     toolbox: Toolbox
     rounds: int
     reply_tokens: int
+    aside: str = ""
+    leaving: int = 0
+    cache_life: CacheLife = "5m"
     folding: AutoCompaction | None = None
     is_stopping: Callable[[], bool] = lambda: False
     using: Using = lambda _: None
+    # Whether nothing to say is an answer, because nobody has asked.
+    may_be_silent: bool = False
+    media: ReadMedia = lambda _: None
+    # What the tools of this turn have done already; None if nobody keeps it.
+    deeds: Deeds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The outcome of a turn; `folded_at` is the index of the turn in which the provider compacted everything before."""
+    """The outcome of a turn; `folded_at` is the index of the turn in which the provider compacted everything before.
+
+    The reply is empty if there was nothing to say.
+    """
 
     turns: tuple[Turn, ...]
     reply: str
@@ -121,6 +148,8 @@ class _Course:
     past: tuple[Turn, ...]
     turns: list[Turn]
     usage: TokenUsage = field(default_factory=TokenUsage)
+    # Added up by requests, because a long one may have another price; None if one of them has no known price.
+    dollars: float | None = 0.0
     rounds: int = 0
     folded_at: int | None = None
     calls: int = 0
@@ -129,13 +158,29 @@ class _Course:
         """Return the turns to send: from the newest compaction on, as the provider returned it."""
         return render_turns([*self.past, *self.turns] if self.folded_at is None else self.turns[self.folded_at :])
 
-    def drop_results(self) -> None:
-        """Take out what tools were asked and brought in this turn: it may show what was just forgotten."""
-        self.turns = [replace(turn, blocks=tuple(map(erased, turn.blocks))) for turn in self.turns]
+    def add_erasing(self, turn: Turn, answer: Turn) -> None:
+        """Add a use of tools that erase, and take out what tools were asked and brought before it in this turn.
 
-    def take(self, said: TalkReply) -> Turn:
-        """Count a reply's usage, and return it as a turn that can be stored."""
+        It may show what was just forgotten. A provider binds reasoning to everything before it, which is no longer the
+        same: the reasoning goes as well. It would be missed in a tool loop, which a word of ours ends.
+        """
+        self.turns = [replace(each, blocks=tuple(map(erased, each.blocks))) for each in self.turns]
+        thoughtless = [without_thoughts(each) for each in (*self.turns, turn)]
+        if thoughtless != [*self.turns, turn]:
+            *self.turns, turn = thoughtless
+            answer = replace(answer, blocks=(*answer.blocks, TextBlock(_GONE)))
+        self.add(turn, answer)
+
+    def fall_silent(self) -> None:
+        """End with the word for silence, so that the model sees later what it decided."""
+        last = self.turns[-1]
+        if not last.text.strip():
+            self.turns[-1] = replace(last, blocks=(*last.blocks, TextBlock(SILENT)))
+
+    def take(self, said: TalkReply, dollars: float | None) -> Turn:
+        """Count a reply's usage and cost, and return it as a turn that can be stored."""
         self.usage += said.usage
+        self.dollars = None if self.dollars is None or dollars is None else self.dollars + dollars
         self.rounds += 1
         return Turn("assistant", tuple(_storable(block) for block in said.turn.blocks))
 
@@ -154,13 +199,16 @@ def converse(talker: Talker, past: Sequence[Turn], asked: Turn, setting: TurnSet
     reply = "\n\n".join(text for turn in course.turns if turn.role == "assistant" and (text := turn.text.strip()))
     if reply and said.stop is StopReason.CUT:
         reply += f"\n\n{_CUT.format(setting.reply_tokens)}"
-    if not reply:
+    if setting.may_be_silent and is_silent(course.turns[-1].text):
+        course.fall_silent()
+        reply = ""
+    elif not reply:
         raise MalformedReply(f"{talker.name} returned an empty reply", hint="the message will be tried again")
     return Answered(
         turns=tuple(course.turns),
         reply=reply,
         usage=course.usage,
-        dollars=talker.cost(course.usage),
+        dollars=course.dollars,
         model=said.model,
         context_tokens=said.context,
         context_window=talker.window,
@@ -184,10 +232,14 @@ def _rounds(talker: Talker, course: _Course, setting: TurnSetting, say: Say) -> 
                 may_use=not is_last,
                 max_tokens=setting.reply_tokens,
                 compaction=setting.folding,
+                aside=setting.aside,
+                leaving=setting.leaving if course.folded_at is None else 0,
+                cache_life=setting.cache_life,
+                media=setting.media,
             ),
             say,
         )
-        turn = course.take(said)
+        turn = course.take(said, talker.cost(said.usage))
         if said.stop is StopReason.COMPACTED and course.rounds <= setting.rounds:
             # The provider stopped after a compaction. The array now begins there, so the user's message is repeated
             # after it for the model to answer.
@@ -197,10 +249,9 @@ def _rounds(talker: Talker, course: _Course, setting: TurnSetting, say: Say) -> 
             # A tool use without a result would make providers refuse every later request with this array.
             course.add(replace(turn, blocks=tuple(block for block in turn.blocks if not isinstance(block, ToolUse))))
             return said
-        answer = setting.toolbox.answer(turn, setting.using, course.calls)
-        if setting.toolbox.has_erased(turn, answer):
-            course.drop_results()
-        course.add(turn, answer)
+        answer = setting.toolbox.answer(turn, setting.using, course.calls, setting.deeds)
+        add = course.add_erasing if setting.toolbox.has_erased(turn, answer) else course.add
+        add(turn, answer)
         course.calls += len(turn.uses)
         used += 1
 
@@ -243,34 +294,45 @@ class Toolbox:
             for use in turn.uses
         )
 
-    def answer(self, turn: Turn, using: Using = lambda _: None, before: int = 0) -> Turn:
-        """Run every tool that a turn asks for, in order; `before` is how many calls the turn has made so far."""
-        return Turn("user", tuple(self._watched(use, using, before + at) for at, use in enumerate(turn.uses, 1)))
+    def answer(self, turn: Turn, using: Using = lambda _: None, before: int = 0, deeds: Deeds | None = None) -> Turn:
+        """Run every tool that a turn asks for, in order; `before` is how many calls the turn has made so far.
 
-    def _watched(self, use: ToolUse, using: Using, number: int) -> ToolResult:
+        With `deeds`, what an earlier attempt at the turn has done is not done again.
+        """
+        return Turn("user", tuple(self._watched(use, using, before + at, deeds) for at, use in enumerate(turn.uses, 1)))
+
+    def _watched(self, use: ToolUse, using: Using, number: int, deeds: Deeds | None) -> ToolResult:
         # A model may invent the name of a tool; whoever watches is told what can be shown.
         name = printable(use.name)[:_LONGEST_TOOL_NAME]
         using(ToolStep(number, name, "runs"))
-        result = self._use(use)
-        using(ToolStep(number, name, "failed" if result.is_error else "done"))
-        return result
+        outcome = self._use(use, deeds)
+        using(ToolStep(number, name, "failed" if outcome.is_error else "done"))
+        return ToolResult(use.id, outcome.text, is_error=outcome.is_error)
 
-    def _use(self, use: ToolUse) -> ToolResult:
+    def _use(self, use: ToolUse, deeds: Deeds | None) -> ToolOutcome:
         known = self._tools.get(use.name)
         if known is None:
-            return ToolResult(
-                use.id, f"there is no tool {use.name}; the tools are: {', '.join(self._tools)}", is_error=True
-            )
+            return ToolOutcome(f"there is no tool {use.name}; the tools are: {', '.join(self._tools)}", is_error=True)
         if fault := use.fault or _fault_of(known.tool.schema, use.input):
-            return ToolResult(use.id, fault, is_error=True)
-        try:
-            return ToolResult(use.id, _bounded(known.use(use.input)))
-        except EverloomError as error:
-            return ToolResult(use.id, _bounded(str(error)), is_error=True)
-        except Exception as error:
-            # A defect in one tool must not fail the whole turn; the log has the traceback.
-            log.exception("the tool %s failed", use.name)
-            return ToolResult(use.id, f"the tool failed ({type(error).__name__}); do not rely on it", is_error=True)
+            return ToolOutcome(fault, is_error=True)
+        if deeds is None or not known.acts(use.input):
+            return _outcome_of(known, use.input)
+        # What goes wrong in keeping a deed fails the turn: without it, the next attempt would do it again.
+        return deeds.do(known, use.input, lambda key: _outcome_of(known, use.input, key))
+
+
+def _outcome_of(tool: AgentTool, given: Mapping[str, Any], key: str | None = None) -> ToolOutcome:
+    """Run a tool, under a key if there is one; whatever it raises becomes its outcome."""
+    try:
+        told = tool.use(given) if key is None or tool.use_once is None else tool.use_once(given, key)
+        return ToolOutcome(_bounded(told))
+    except EverloomError as error:
+        return ToolOutcome(_bounded(str(error)), is_error=True, error=error)
+    except Exception as error:
+        # A defect in one tool must not fail the whole turn; the log has the traceback.
+        log.exception("the tool %s failed", tool.tool.name)
+        text = f"the tool failed ({type(error).__name__}); do not rely on it"
+        return ToolOutcome(text, is_error=True, error=error)
 
 
 def _fault_of(schema: Mapping[str, Any], arguments: object) -> str | None:

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, ProviderError
 from everloom.kernel.journal import register
+from everloom.mind.conversation.reaching import place_for, roaming
 from everloom.mind.initiative.timing import Awareness, read_awareness, reason_to_be_silent, slot_before
 from everloom.mind.learning.archive import SpokenLine, said_before
 from everloom.mind.notes import Notes
@@ -100,10 +101,14 @@ class Heartbeats:
         thinker, policy = self._setup.thinker(), self._setup.policy
         with self._op.read() as unit:
             said = said_before(unit, FOREVER, _READ)[::-1]
-            is_waiting = bool(unit.all("mind.message_in_state", state="waiting"))
+            is_waiting = any(row["kind"] == "message" for row in unit.all("mind.message_in_state", state="waiting"))
             to = unit.one("archive.written_last")
+            place = place_for(unit, self._setup.person, self._op.now)
+            is_pending = bool(roaming(unit, self._op.now))
         stand = read_awareness(said, self._op.now, self._op.zone)
         forbidden = reason_to_be_silent(stand, policy.quiet_from, policy.quiet_until)
+        if forbidden is None and is_pending and not (place and place.is_reached):
+            forbidden = "nobody can be reached, and an earlier message still waits"
         if forbidden is not None:
             return self._record("suppressed", forbidden)
         if to is None or thinker is None or is_waiting:
@@ -128,7 +133,7 @@ class Heartbeats:
             made.append(self._add(unit, "sent", reason, exchange))
 
         try:
-            conversation.speak(text, cause="heartbeat", channel=to["channel"], address=to["address"], also=also)
+            conversation.speak(text, cause="heartbeat", also=also)
         except _Overtaken as error:
             return self._record("silent", error.message)
         return made[-1]
@@ -138,7 +143,7 @@ class Heartbeats:
         parts.append(f"{STATUS}:\n{notes.show(STATUS) or '{}'}")
         parts.append(f"How it stands:\n{stand.describe()}")
         lines = "\n".join(
-            f"[{self._op.local(each.at):%Y-%m-%d %H:%M}] {'you' if each.speaker == 'agent' else 'person'}: "
+            f"[{self._op.local(each.at):%Y-%m-%d %H:%M}] {'you' if each.speaker == 'agent' else each.said_by}: "
             f"{shortened(each.text, _LONGEST_SHOWN)}"
             for each in said
         )

@@ -61,7 +61,7 @@ class Schedule:
         self._op = setup.op
 
     def add(self, text: str, at: str, every: str = "", key: str | None = None) -> Scheduled:
-        """Schedule a message to the channel and address from which the person last wrote."""
+        """Schedule a message; it goes to where the person is reached when it is due."""
         said = checked(text, "the message", _LONGEST_MESSAGE)
         checked(at, "the time", _LONGEST_TIME)
         if every and every not in get_args(Rhythm):
@@ -107,7 +107,7 @@ class Schedule:
             if not moved:
                 raise Conflict(f"scheduled message {each.id} was sent or cancelled in the meantime")
 
-        conversation.speak(each.text, cause="schedule", channel=each.channel, address=each.address, also=also)
+        conversation.speak(each.text, cause="schedule", also=also)
 
     def _scheduled(self, row: Row) -> Scheduled:
         due_at = self._op.local(from_micros(row["due_at"]))

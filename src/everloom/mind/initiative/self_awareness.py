@@ -79,7 +79,7 @@ class SelfAwareness:
         return night_before(self._op.now, self._setup.policy.self_awareness_hour, self._op.zone)
 
     def is_due(self) -> bool:
-        """Check whether the latest pass is due: not done yet, there is a model, and something was said before it."""
+        """Check whether the latest pass is due: not done yet, with a model, and the person wrote in the week before."""
         night = self.night()
         if self._setup.thinker() is None:
             return False
@@ -89,7 +89,8 @@ class SelfAwareness:
             written = unit.one("archive.written_last")
             if written is None or from_micros(written["at"]) < night.moment - _WEEK:
                 return False
-        return any(each.at < night.moment for each in self._week(night))
+        # Whoever came back this morning was not there last week: that night stays without a pass.
+        return any(each.at < night.moment and each.speaker == "person" for each in self._week(night))
 
     def run(self) -> str:
         """Run the latest pass; returns whether the note was written."""
@@ -151,7 +152,7 @@ class SelfAwareness:
         return found[::-1]
 
     def _tell(self, each: SpokenLine) -> str:
-        who = "you" if each.speaker == "agent" else "person"
+        who = "you" if each.speaker == "agent" else each.said_by
         return f"[{self._op.local(each.at):%a %d %b %H:%M}] {who}: {shortened(each.text, _LONGEST_MESSAGE)}"
 
 
@@ -191,7 +192,7 @@ def _hand_off(setup: MindSetup, notes: Notes, exchanges: Sequence[int]) -> None:
     thinker = setup.thinker()
     note = _outline_points(lines)
     if thinker is not None:
-        said = [f"[{op.local(line.at):%Y-%m-%d %H:%M}] {line.speaker}: {shortened(line.text, 1_000)}" for line in lines]
+        said = [f"[{op.local(line.at):%Y-%m-%d %H:%M}] {line.said_by}: {shortened(line.text, 1_000)}" for line in lines]
         question = Question(
             purpose="hand_off",
             task=_HAND_OFF_TASK,

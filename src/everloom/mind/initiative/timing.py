@@ -71,7 +71,8 @@ def read_awareness(said: Sequence[SpokenLine], now: datetime, zone: ZoneInfo) ->
     own = next((each.at for each in reversed(said) if each.speaker == "agent"), None)
     return Awareness(
         local=now.astimezone(zone),
-        unanswered=sum(1 for _ in takewhile(lambda each: each.speaker == "agent", reversed(said))),
+        # What nobody got, nobody could answer.
+        unanswered=sum(each.is_heard for each in takewhile(lambda each: each.speaker == "agent", reversed(said))),
         since_own=None if own is None else now - own,
         since_any=now - said[-1].at if said else None,
         lively=_count_lively(said),

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from importlib import resources
 from itertools import zip_longest
 from secrets import token_hex
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from everloom.clock import from_micros, to_micros
@@ -25,11 +25,16 @@ from everloom.kernel.search import Document, Hit, Scope
 from everloom.kernel.texts import checked
 from everloom.kernel.verbs import ANSWER_TOKENS
 from everloom.mind.ports import Fact, MindSetup
+from everloom.mind.senses.wording import spoken
+from everloom.mind.wording import speaker_name
 from everloom.models.text import quoted
 from everloom.store import Row, Unit
 
+if TYPE_CHECKING:
+    from everloom.mind.conversation import StreamMessage
+
 SearchType = Literal["conversations", "facts", "both"]
-Speaker = Literal["person", "agent"]
+Speaker = Literal["person", "agent", "event"]
 
 _KIND = "exchange"
 # What was said: here, and in conversations that were imported.
@@ -63,12 +68,23 @@ _PHRASES = frozenset(phrase for line in _SMALL_TALK if "|" in line for phrase in
 
 @dataclass(frozen=True, slots=True)
 class SpokenLine:
-    """One message of an exchange."""
+    """One message of an exchange; `sender` is the name of a speaker, or of the machine that an event comes from."""
 
     speaker: Speaker
     channel: str
     text: str
     at: datetime
+    sender: str = ""
+    # Whether it has arrived, as far as anybody can tell.
+    is_heard: bool = True
+
+    @property
+    def said_by(self) -> str:
+        """Name the speaker as the archive does."""
+        name = speaker_name(self.sender)
+        if self.speaker == "event":
+            return f"event from {name or self.channel}"
+        return name or self.speaker
 
 
 class Archive:
@@ -93,7 +109,9 @@ class Archive:
         if search_type != "conversations":
             facts = self._facts.nearest(wanted, _MOST_FACTS)
         place = _PLACES[search_type]
-        if parts := self._tell([hit for hit in exchanges if hit.fits], [fact for fact in facts if fact.fits], tokens):
+        fitting = [fact for fact in facts if fact.fits]
+        self._facts.count_use([fact.id for fact in fitting])
+        if parts := self._tell([hit for hit in exchanges if hit.fits], fitting, tokens):
             return self._joined(parts, "found", tokens)
         if nearest := self._tell(exchanges[:_NEAREST], facts[:_NEAREST], tokens):
             return f"Nothing in {place} fits well. The nearest:\n{self._joined(nearest, 'nearest', tokens)}"
@@ -152,8 +170,21 @@ def sitting_of(unit: Unit, began: datetime, ended: datetime) -> int:
 
 def line_from(row: Row) -> SpokenLine:
     """Convert a message of the log to a line."""
-    speaker: Speaker = "person" if row["direction"] == "in" else "agent"
-    return SpokenLine(speaker, row["channel"], row["text"], from_micros(row["at"]))
+    speaker = _speaker(row["direction"], row["kind"])
+    is_heard = row["state"] not in ("unsent", "sending", "undeliverable")
+    return SpokenLine(speaker, row["channel"], row["text"], from_micros(row["at"]), row["sender"], is_heard)
+
+
+def line_of(message: StreamMessage) -> SpokenLine:
+    """Convert a message to a line."""
+    speaker = _speaker(message.direction, message.kind)
+    return SpokenLine(speaker, message.channel, spoken(message), message.at, message.sender)
+
+
+def _speaker(direction: str, kind: str) -> Speaker:
+    if kind == "event":
+        return "event"
+    return "person" if direction == "in" else "agent"
 
 
 def is_trivial(text: str) -> bool:
@@ -185,15 +216,21 @@ def document_of(lines: Sequence[SpokenLine], zone: ZoneInfo) -> Document | None:
         # The date is found by its words; in a title it would be part of the vector, and weaken what was said.
         details=" ".join([f"Conversation of {began:%Y-%m-%d %H:%M}, {began:%A}", *channels]),
         happened_at=lines[-1].at,
-        origin="person" if any(line.speaker == "person" for line in lines) else "agent",
+        origin=_origin(lines),
     )
+
+
+def _origin(lines: Sequence[SpokenLine]) -> str:
+    # No more trust than the least trusted line: an event is what a machine says.
+    speakers = {line.speaker for line in lines}
+    return "tool" if "event" in speakers else "person" if "person" in speakers else "agent"
 
 
 def tell_lines(lines: Sequence[SpokenLine], zone: ZoneInfo, longest: int) -> str:
     """Format an exchange line by line with local times, in about `longest` characters at most."""
     room = room_for([len(line.text) for line in lines], longest)
     return "\n".join(
-        f"[{line.at.astimezone(zone):%H:%M}] {line.speaker}: {_shorten(line.text.strip(), room)}" for line in lines
+        f"[{line.at.astimezone(zone):%H:%M}] {line.said_by}: {_shorten(line.text.strip(), room)}" for line in lines
     )
 
 

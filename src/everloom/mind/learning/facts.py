@@ -52,7 +52,8 @@ class FactLearner:
     def learn(self, exchange: int) -> FactDecision | None:
         """Learn from one exchange; None if it must be tried again or was given up."""
         with self.setup.op.read() as unit:
-            lines = lines_of(unit, [exchange])[exchange]
+            # What a machine reports is not what anybody said: nothing is learnt from it.
+            lines = [line for line in lines_of(unit, [exchange])[exchange] if line.speaker != "event"]
         if not any(line.speaker == "person" for line in lines) or not is_worth_keeping(lines):
             return self._keep(exchange, FactDecision())
         shown = self.setup.facts.nearest(" ".join(line.text for line in lines), _SHOWN)

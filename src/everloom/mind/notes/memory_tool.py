@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import PurePosixPath
 from typing import Any
 
 from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.once import Once
+from everloom.kernel.operation import Operation
 from everloom.mind.notes.files import KNOWN, problem_of
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import AgentTool
@@ -48,26 +51,31 @@ _MEMORY = ToolSpec(
 )
 
 
-def memory_tool(notes: Notes) -> AgentTool:
+def memory_tool(notes: Notes, op: Operation) -> AgentTool:
     """Return the notes as a tool called memory."""
-    return AgentTool(_MEMORY, MemoryTool(notes).call)
+    tool = MemoryTool(notes, op)
+    return AgentTool(_MEMORY, tool.call, acts=lambda given: given.get("command") != "view", use_once=tool.call)
 
 
 class MemoryTool:
     """The memory tool on one workspace's notes."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: Notes, op: Operation) -> None:
         self._notes = notes
+        self._op = op
 
-    def call(self, command: Mapping[str, Any]) -> str:
-        """Run one command and reply as the memory tool does; raises an EverloomError if it is refused."""
+    def call(self, command: Mapping[str, Any], key: str | None = None) -> str:
+        """Run one command, under a key only once, and reply as the memory tool does.
+
+        Raises an EverloomError if it is refused.
+        """
         asked = command.get("command")
         if asked not in _COMMANDS:
             raise Rejected(f"Unknown command: {asked}", hint=f"use one of {', '.join(_COMMANDS)}")
-        act: Callable[[Mapping[str, Any]], str] = getattr(self, f"_{asked}")
-        return act(command)
+        act: Callable[[Mapping[str, Any], Once], str] = getattr(self, f"_{asked}")
+        return act(command, Once(f"memory_{asked}", key, command))
 
-    def _view(self, command: Mapping[str, Any]) -> str:
+    def _view(self, command: Mapping[str, Any], _: Once) -> str:
         path = _text_in(command, "path")
         name = name_of(path)
         if (body := self._body(name)) is not None:
@@ -94,56 +102,82 @@ class MemoryTool:
         header = f"Here're the files and directories up to 2 levels deep in {top}, excluding hidden items:"
         return "\n".join([header, *lines])
 
-    def _create(self, command: Mapping[str, Any]) -> str:
+    def _create(self, command: Mapping[str, Any], once: Once) -> str:
         path, text = _text_in(command, "path"), _text_in(command, "file_text")
         name = self._file_name(path)
         try:
-            self._notes.create(name, text)
+            self._notes.create(name, text, once=once)
         except Conflict as error:
             raise Conflict(f"File {path} already exists", hint="change it with str_replace or insert") from error
         return f"File created successfully at: {path}"
 
-    def _str_replace(self, command: Mapping[str, Any]) -> str:
+    def _str_replace(self, command: Mapping[str, Any], once: Once) -> str:
         path, old = _text_in(command, "path"), _text_in(command, "old_str")
         new = "" if command.get("new_str") is None else _text_in(command, "new_str")
-        at = 0
+        at: int | None = None
 
         def edited(body: str) -> str:
             nonlocal at
             at = body[: max(0, body.find(old))].count("\n")
             return _replace_once(path, body, old, new)
 
-        lines = self._notes.edit(self._existing(path), edited).body.split("\n")
+        body = self._notes.edit(self._existing(path), edited, once=once).body
+        if at is None:
+            # It was edited by an earlier attempt.
+            at = body[: max(0, body.find(new))].count("\n")
+        lines = body.split("\n")
         first = max(0, at - _AROUND)
         snippet = _number_lines(lines[first : at + _AROUND + 1], first + 1)
         said = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
         return "\n".join([said, *snippet])
 
-    def _insert(self, command: Mapping[str, Any]) -> str:
+    def _insert(self, command: Mapping[str, Any], once: Once) -> str:
         path, text, line = _text_in(command, "path"), _text_in(command, "insert_text"), command.get("insert_line")
-        self._notes.edit(self._existing(path), lambda body: _insert_after(body, line, text))
+        self._notes.edit(self._existing(path), lambda body: _insert_after(body, line, text), once=once)
         return f"The file {path} has been edited."
 
-    def _delete(self, command: Mapping[str, Any]) -> str:
+    def _delete(self, command: Mapping[str, Any], once: Once) -> str:
         path = _text_in(command, "path")
         name = name_of(path)
         if not name:
             raise Rejected(f"Cannot delete the {_ROOT} directory itself")
-        for each in self._meant(path, name):
-            self._notes.remove(each)
-        return f"Successfully deleted {path}"
 
-    def _rename(self, command: Mapping[str, Any]) -> str:
+        def remove(each: str, is_resumed: bool) -> None:
+            # One that is gone was removed before the interruption.
+            with suppress(NotFound) if is_resumed else nullcontext():
+                self._notes.remove(each)
+
+        return self._each(once, lambda: self._meant(path, name), remove, f"Successfully deleted {path}")
+
+    def _rename(self, command: Mapping[str, Any], once: Once) -> str:
         old_path, new_path = _text_in(command, "old_path"), _text_in(command, "new_path")
         old, new = name_of(old_path), name_of(new_path)
         if not old:
             raise Rejected(f"Cannot rename the {_ROOT} directory itself")
-        meant, names = self._meant(old_path, old), self._notes.names()
-        if any(each == new or each.startswith(f"{new}/") for each in names) or not new:
-            raise Conflict(f"The destination {new_path} already exists", hint="choose another path")
+
+        def chosen() -> list[str]:
+            meant, names = self._meant(old_path, old), self._notes.names()
+            if any(each == new or each.startswith(f"{new}/") for each in names) or not new:
+                raise Conflict(f"The destination {new_path} already exists", hint="choose another path")
+            return meant
+
+        def rename(each: str, is_resumed: bool) -> None:
+            with suppress(NotFound) if is_resumed else nullcontext():
+                self._notes.rename(each, new + each[len(old) :], is_resumed=is_resumed)
+
+        return self._each(once, chosen, rename, f"Successfully renamed {old_path} to {new_path}")
+
+    def _each(self, once: Once, chosen: Callable[[], list[str]], act: Callable[[str, bool], None], answer: str) -> str:
+        """Change the notes that are meant, one by one; one that was interrupted goes on with those it had chosen."""
+        if (known := once.answered(self._op, str)) is not None:
+            return known
+        begun: list[str] | None = once.was_begun(self._op)
+        meant = chosen() if begun is None else begun
+        if begun is None:
+            once.begin(self._op, meant)
         for each in meant:
-            self._notes.rename(each, new + each[len(old) :])
-        return f"Successfully renamed {old_path} to {new_path}"
+            act(each, begun is not None)
+        return once.settle(self._op, answer)
 
     def _meant(self, path: str, name: str) -> list[str]:
         """List the notes at a path: one note, or all notes below a folder. Standard notes are refused."""

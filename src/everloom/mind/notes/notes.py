@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from everloom.errors import Conflict, NotFound, Rejected, StoreError
 from everloom.kernel.once import UNKEYED, Once
@@ -30,7 +30,7 @@ from everloom.mind.notes.status import VERSION, check_updates, parse_status, pat
 from everloom.mind.notes.sync import Also, Author, NoteSync, NoteVersion, OpenNote, nothing_else, version_from
 from everloom.mind.ports import MindSetup
 from everloom.models.text import unmarked
-from everloom.store import value_from
+from everloom.store import Unit, value_from
 
 _MOST_VERSIONS = 100
 _FILE = "file"
@@ -48,12 +48,25 @@ class VersionMark:
     characters: int
 
 
+class NoteHold(Protocol):
+    """Holds back what the agent would write into some notes, until the person has approved it."""
+
+    def covers(self, name: str) -> bool:
+        """Say whether a note changes only with approval."""
+        ...
+
+    def ask(self, note: OpenNote, body: str) -> NoReturn:
+        """Ask the person whether a note may have this text, and raise."""
+        ...
+
+
 class Notes:
     """The notes of one workspace. Use it from any thread, not inside a unit of work."""
 
-    def __init__(self, setup: MindSetup) -> None:
+    def __init__(self, setup: MindSetup, hold: NoteHold | None = None) -> None:
         self._op = setup.op
         self._sync = NoteSync(setup)
+        self._hold = hold
         # The files that the last `sync` could not read, with the reason.
         self.problems: tuple[str, ...] = ()
 
@@ -153,7 +166,7 @@ class Notes:
 
         return self._changed(name, author, checked, also, once)
 
-    def create(self, name: str, body: str, *, author: Author = "agent") -> NoteVersion:
+    def create(self, name: str, body: str, *, author: Author = "agent", once: Once = UNKEYED) -> NoteVersion:
         """Write a note that does not exist yet; Conflict if it does."""
 
         def fresh(note: OpenNote) -> str:
@@ -161,7 +174,7 @@ class Notes:
                 raise Conflict(f"there is already a note {note.name}", hint="change it, or choose another name")
             return _whole(note.name, body)
 
-        return self._changed(name, author, fresh)
+        return self._changed(name, author, fresh, once=once)
 
     def append(
         self, name: str, text: str, *, author: Author = "agent", heading: str = "", once: Once = UNKEYED
@@ -178,7 +191,21 @@ class Notes:
         day = self._op.today
         return self.append(daily_name(day), text, author=author, heading=daily_heading(day), once=once)
 
-    def edit(self, name: str, change: Callable[[str], str]) -> NoteVersion:
+    def put(self, name: str, body: str, *, expected: int, once: Once = UNKEYED) -> NoteVersion:
+        """Write what the agent proposed and the person approved, if the note is still at that version.
+
+        An empty body removes it.
+        """
+
+        def checked(note: OpenNote) -> str:
+            if note.number != expected:
+                message = f"{note.name} is at version {note.number}; the change was made for version {expected}"
+                raise Conflict(message, hint="nothing was written; propose it again", current=note.version)
+            return body
+
+        return self._changed(name, "agent", checked, once=once)
+
+    def edit(self, name: str, change: Callable[[str], str], *, once: Once = UNKEYED) -> NoteVersion:
         """Apply a function to the body of an existing note; it is called again if the person saved in between."""
 
         def edited(note: OpenNote) -> str:
@@ -186,7 +213,7 @@ class Notes:
                 raise NotFound(f"there is no note {note.name}", hint="write it first")
             return _whole(note.name, change(note.body))
 
-        return self._changed(name, "agent", edited)
+        return self._changed(name, "agent", edited, once=once)
 
     def remove(self, name: str) -> NoteVersion:
         """Remove a note's file; its versions stay, and `restore` brings it back. Standard notes cannot be removed."""
@@ -198,10 +225,10 @@ class Notes:
                 )
             if not self._sync.open(wanted).body:
                 raise NotFound(f"there is no note {wanted}", hint="names() lists the notes")
-            return self._sync.change(wanted, "agent", lambda _: "")
+            return self._change(wanted, "agent", lambda _: "")
 
-    def rename(self, name: str, to: str) -> NoteVersion:
-        """Rename a note; its history stays under the old name."""
+    def rename(self, name: str, to: str, *, is_resumed: bool = False) -> NoteVersion:
+        """Rename a note; its history stays under the old name. One that was interrupted is completed."""
         with self._sync.alone():
             old, new = self._named(name), self._named(to)
             body = self._sync.open(old).body
@@ -211,11 +238,16 @@ class Notes:
                 raise Rejected(
                     f"{old} is a standard note and cannot be renamed", hint="copy what you need to a new note"
                 )
-            if self._sync.open(new).body:
+            there = self._sync.open(new).body
+            if there and not (is_resumed and there == body):
                 raise Conflict(f"there is already a note {new}", hint="choose another name")
+            if self._hold is not None and (self._hold.covers(old) or self._hold.covers(new)):
+                # Both or neither, and two changes cannot be approved as one.
+                hint = "write the new note and delete the old one; the person approves each"
+                raise Rejected(f"{old} cannot be renamed to {new} without approval", hint=hint)
             # The new note is written first: a crash in between leaves the text twice, not nowhere.
-            moved = self._sync.change(new, "agent", lambda note: _whole(note.name, body))
-            self._sync.change(old, "agent", lambda _: "")
+            moved = self._change(new, "agent", lambda note: _whole(note.name, body))
+            self._change(old, "agent", lambda _: "")
             return moved
 
     def history(self, name: str, limit: int = _MOST_VERSIONS, before: int | None = None) -> list[NoteVersion]:
@@ -280,7 +312,7 @@ class Notes:
             return patch_status(note.body, fields, at)
 
         with self._sync.alone():
-            version = self._sync.change(STATUS, author, patched, once=once)
+            version = self._change(STATUS, author, patched, once=once)
         return {**parse_status(version.body), VERSION: version.number}
 
     def sync(self) -> list[str]:
@@ -289,7 +321,8 @@ class Notes:
             stamps, problems = self._sync.files.stamps()
             rows = self._sync.hashes()
             changed = []
-            for name in sorted({*stamps, *rows, SOUL}):
+            # Also those that this process has read and that were forgotten since, with file and row.
+            for name in sorted({*stamps, *rows, *self._sync.read_names(), SOUL}):
                 known, coming = rows.get(name, ("", None))
                 # The soul may change without its file, so SOUL.md is always opened.
                 if name != SOUL and self._sync.is_as_before(name, stamps.get(name), known, coming):
@@ -307,6 +340,13 @@ class Notes:
     def signature(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return a value that changes whenever one of these notes does, as of the last `sync`."""
         return tuple(f"{name} {self._sync.hash_of(name)}" for name in names)
+
+    def signature_in(self, unit: Unit, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the same value as the store has it; none that `signature` returns while a note is on its way."""
+        rows = {row["name"]: row for row in unit.all("notes.note_all")}
+        if any(rows[name]["next_hash"] is not None for name in names if name in rows):
+            return ()
+        return tuple(f"{name} {rows[name]['body_hash'] if name in rows else ''}" for name in names)
 
     def mark_seen(self, names: Sequence[str]) -> None:
         """Record that the caller has these notes before it as they were at the last `sync`, in the prompt."""
@@ -347,10 +387,26 @@ class Notes:
 
         with self._sync.alone():
             wanted = self._named(name)
-            version = self._sync.change(wanted, author, watched, also, once)
+            version = self._change(wanted, author, watched, also, once)
             if has_seen:
                 self._saw(wanted, self._sync.hash_of(wanted))
         return version
+
+    def _change(
+        self,
+        name: str,
+        author: Author,
+        make: Callable[[OpenNote], str],
+        also: Also = nothing_else,
+        once: Once = UNKEYED,
+    ) -> NoteVersion:
+        def held(note: OpenNote) -> str:
+            body = make(note)
+            if author == "agent" and body != note.body and self._hold is not None and self._hold.covers(note.name):
+                self._hold.ask(note, body)
+            return body
+
+        return self._sync.change(name, author, held, also, once)
 
     def _named(self, name: str) -> str:
         return note_name(name, self._sync.hashes())

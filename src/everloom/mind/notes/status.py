@@ -114,13 +114,38 @@ def patch_status(text: str, updates: Mapping[str, Any], at: str) -> str:
         return text
     old = before.get(STAMPS)
     stamps = _restamp(old if isinstance(old, dict) else {}, dict(leaves(fields)), dict(leaves(merged)), at)
-    written = f"{json.dumps({**merged, _LAST: at, STAMPS: stamps}, ensure_ascii=False, indent=2)}\n"
+    written = _written(merged, at, stamps)
     if len(written) > _LARGEST:
         hint = "keep only the current state in it, and move the rest to a note"
         raise Rejected(
             f"the status would have {len(written):,} characters, more than the {_LARGEST:,} allowed", hint=hint
         )
     return written
+
+
+def restamp_edited(before: str, edited: str, at: str) -> str:
+    """Return a status that a person edited by hand, with the fields that they changed stamped; as it is if it is none.
+
+    A stamp that the person wrote themselves stays.
+    """
+    try:
+        old, new = parse_status(before), parse_status(edited)
+    except Conflict:
+        return edited
+    stamps = [each.get(STAMPS) for each in (old, new)]
+    known, given = (each if isinstance(each, dict) else {} for each in stamps)
+    was, now = (dict(leaves({key: value for key, value in each.items() if key not in RESERVED})) for each in (old, new))
+    kept = {path: stamp for path, stamp in given.items() if isinstance(stamp, str)}
+    own = {path: stamp for path, stamp in kept.items() if known.get(path) != stamp}
+    wanted = {**_restamp(kept, was, now, at), **{path: stamp for path, stamp in own.items() if path in now}}
+    if wanted == given or not edited.strip():
+        return edited
+    rest = {key: value for key, value in new.items() if key not in RESERVED}
+    return _written(rest, at, wanted)
+
+
+def _written(fields: Mapping[str, Any], at: str, stamps: Mapping[str, str]) -> str:
+    return f"{json.dumps({**fields, _LAST: at, STAMPS: stamps}, ensure_ascii=False, indent=2)}\n"
 
 
 def merge(present: Mapping[str, Any], updates: Mapping[str, Any]) -> dict[str, Any]:

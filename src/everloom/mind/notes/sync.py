@@ -23,7 +23,19 @@ from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import LONGEST_TEXT
 from everloom.mind.notes.agreement import SoulSide, SyncStep, choose_side, choose_step, is_same
-from everloom.mind.notes.files import KNOWN, SOUL, FileStamp, FileText, NoteFiles, day_of, default_text, digest, noon_of
+from everloom.mind.notes.files import (
+    KNOWN,
+    SOUL,
+    STATUS,
+    FileStamp,
+    FileText,
+    NoteFiles,
+    day_of,
+    default_text,
+    digest,
+    noon_of,
+)
+from everloom.mind.notes.status import restamp_edited
 from everloom.mind.ports import MindSetup
 from everloom.store import Row, Unit
 from everloom.store.claims import check_original, claim
@@ -225,8 +237,16 @@ class NoteSync:
             version = self._add(name, self._kept(found), "person", (file, None)) if found and file else None
         else:
             version, file = self._agree(record, found, file)
+            if name == STATUS and found is not None and version.body == found.body and version != record.newest:
+                return self._stamped(OpenNote(name, version.body, version, file), record.newest.body)
         self._trust(name, found, file)
         return OpenNote(name, version.body if version else "", version, file)
+
+    def _stamped(self, edited: OpenNote, before: str) -> OpenNote:
+        """Stamp the fields of the status that a person has changed by hand."""
+        at = self._op.local().isoformat(timespec="seconds")
+        # Written over a file that holds a secret, it would lose it: such a one is not brought here.
+        return self._put(edited, restamp_edited(before, edited.body, at), "person")
 
     def _agree(self, record: _NoteRecord, found: FileText | None, file: str) -> tuple[NoteVersion, str]:
         """Bring the row of a note and its file into agreement; returns the newest version, and the file's hash."""
@@ -423,6 +443,10 @@ class NoteSync:
         """Check whether a note is certainly unchanged since it was last opened."""
         is_known = coming is None and self._hashes.get(name) == known
         return is_known and name in self._stamps and self._stamps[name] == stamp
+
+    def read_names(self) -> list[str]:
+        """List the notes that were read so far, also those that are gone."""
+        return list(self._hashes)
 
     def hash_of(self, name: str) -> str:
         """Return the hash of a note's text when it was last read."""
