@@ -24,14 +24,14 @@ OPENING = """\
 # A conversation at the terminal
 
 `python -m tests.journeys.chat` recorded this page: a real `everloom chat` in a real terminal, talking over HTTP with a
-scripted server that speaks Anthropic's protocol. What stands behind `›` was typed. Numbers that differ from run to run
-are written as `…`. [mind.md](mind.md) says what happens behind it.
+scripted server that speaks Anthropic's protocol. What stands behind `›` was typed. Colours, and the sign of life while
+the model thinks, cannot be seen here; numbers that differ from run to run are written as `…`. [mind.md](mind.md) says
+what happens behind it.
 """
 KEY = "sk-ant-nobody-may-see-this"
 STORY = "Once upon a time there was a boat that nobody wanted to paint, and so it waited."
 THOUGHT = "He sounds cheerful today."
 BLOTS = (
-    (re.compile(r"› \r(?=\[)"), ""),
     (re.compile(r"(Once upon .*?nobody)[^\n]*"), r"\1 …"),
     (re.compile(r"127\.0\.0\.1:\d+"), "…"),
     (re.compile(r" +$", re.MULTILINE), ""),
@@ -50,7 +50,7 @@ BLOTS = (
 
 def environment(home: Path, url: str) -> dict[str, str]:
     """Variables of somebody who has just set a key."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("EVERLOOM_", "XDG_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("EVERLOOM_", "XDG_", "NO_COLOR"))}
     places = {"HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "XDG_CONFIG_HOME": str(home / "config")}
     model = {"EVERLOOM_LLM_LARGE": "anthropic:claude-sonnet-5-5", "EVERLOOM_PROVIDER_ANTHROPIC_BASE": url}
     return {**kept, **places, **model, "ANTHROPIC_API_KEY": KEY, "TZ": "UTC"}
@@ -70,17 +70,18 @@ def recorded(home: Path) -> str:
             fails(400, "the model is resting"),
             says("In short: paint it blue."),
         )
-        with Screen([sys.executable, "-m", "everloom", "chat"], environment(home, claude.url), columns=96) as screen:
+        command = [sys.executable, "-m", "everloom", "chat"]
+        with Screen(command, environment(home, claude.url), columns=96, term="xterm-256color", rows=500) as screen:
             converse(screen)
             screen.until("› ")
             speak(home, "The tide turns at six.")
-            screen.until("at six.\n› ")
+            screen.until_shown("at six.\n›")
             screen.leave()
             screen.until("continue the conversation any time")
             assert screen.ended() == 0
         assert claude.complaints == []
     assert KEY not in screen.text
-    return written(screen.text)
+    return written(screen.glass.text)
 
 
 def speak(home: Path, text: str) -> None:
@@ -101,6 +102,9 @@ def converse(screen: Screen) -> None:
     ask(screen, "/retry", "resting", "/retry asks again)")
     ask(screen, "/retry", "paint it blue.", "context")
     ask(screen, "/undo", "undone")
+    ask(screen, "/model", "would answer")
+    ask(screen, "/model haiku-9", "Hint: ")
+    ask(screen, "/model claude-haiku-5-5", "from now on")
     ask(screen, "/memory mast", "</found")
     ask(screen, "/notes MEMORY.md", "was repaired.")
     ask(screen, "/usage", "mind.dollars_a_day")

@@ -20,12 +20,13 @@ from everloom.errors import Forbidden, Rejected
 from everloom.loom import Workspace, open_loom
 from everloom.surfaces.channels.gateway import Gateway, GatewayPlan
 from everloom.surfaces.channels.signing import HEADER, signature
+from everloom.surfaces.channels.terminal import Terminal
 from tests.patience import PATIENCE, finish, reading, wait_until
 from tests.surfaces.channels.conftest import settings_for
-from tests.surfaces.channels.telegram_stub import TOKEN, TelegramStub
+from tests.surfaces.channels.telegram_stub import TOKEN, Fault, TelegramStub
 from tests.surfaces.channels.test_chat import environment
 
-FRIEND = 7
+FRIEND, OTHER, CLUB = 7, 8, -9
 SECRET = "a-webhook-secret"
 
 
@@ -36,7 +37,7 @@ def gateway(home: Path, stub: TelegramStub, log: Path, **more: str) -> Iterator[
         home,
         EVERLOOM_LLM_LARGE="scripted:echo",
         TELEGRAM_BOT_TOKEN=TOKEN,
-        EVERLOOM_TELEGRAM_CHATS=str(FRIEND),
+        EVERLOOM_TELEGRAM_CHATS=f"{FRIEND},{OTHER},{CLUB}",
         EVERLOOM_TELEGRAM_BASE=stub.url,
         EVERLOOM_WEBHOOK_SECRET=SECRET,
         **more,
@@ -59,31 +60,44 @@ def gateway(home: Path, stub: TelegramStub, log: Path, **more: str) -> Iterator[
 def test_a_gateway_that_is_killed_goes_on_where_it_was(tmp_path: Path, stub: TelegramStub) -> None:
     log = tmp_path / "log.txt"
     stub.say(FRIEND, "one")
+    stub.say(OTHER, "elsewhere")
+    stub.say(CLUB, "together", **{"from": {"id": 5, "first_name": "Audrey"}})
     with gateway(tmp_path, stub, log, EVERLOOM_MIND_GATHER_SECONDS="60") as (process, running):
         assert running["channels"] == {"http": running["channels"]["http"], "telegram": "@loom_bot"}
         url = running["channels"]["http"]
         body = json.dumps({"text": "two", "key": "k"}).encode()
         header = {HEADER: signature(SECRET, body, int(time.time()))}
         assert httpx2.post(f"{url}/webhook", content=body, headers=header, timeout=PATIENCE).status_code == 202
-        wait_until(lambda: stub.typed, "typing to show", process=process, output=log.read_text)
+        wait_until(lambda: len(set(stub.typed)) == 3, "typing to show", process=process, output=log.read_text)
+        assert [("'telegram 8'" in each, "group" in each) for each in running["notices"]] == [
+            (True, False),
+            (False, True),
+        ]
         # Both are kept and not answered: the window is a minute.
         process.kill()
     assert stub.sent == []
     with gateway(tmp_path, stub, log, EVERLOOM_MIND_GATHER_SECONDS="0") as (process, running):
-        url = running["channels"]["http"]
-        found = httpx2.get(f"{url}/messages?wait=30", timeout=PATIENCE).json()["messages"]
-        assert len(found) == 1
-        assert "one" in found[0]["text"]
-        assert "two" in found[0]["text"]
+        wait_until(lambda: len(stub.sent) == 3, "answers in Telegram", process=process, output=log.read_text)
         stub.say(FRIEND, "three")
-        wait_until(lambda: stub.sent, "an answer in Telegram", process=process, output=log.read_text)
+        wait_until(lambda: len(stub.sent) == 4, "a second answer", process=process, output=log.read_text)
+        url = running["channels"]["http"]
+        # An event takes no reply, neither its own nor that of the person who wrote before it.
+        assert httpx2.get(f"{url}/messages", timeout=PATIENCE).json()["messages"] == []
         process.send_signal(signal.SIGTERM)
         out, _ = finish(process, "the gateway to stop")
         assert (process.returncode, json.loads(out)["result"]["state"]) == (0, "stopped")
-    ((chat, text),) = stub.sent
-    assert (chat, "three" in text) == (str(FRIEND), True)
+    answers = {str(each): [text for chat, text in stub.sent if chat == str(each)] for each in (FRIEND, OTHER, CLUB)}
+    assert {chat: len(texts) for chat, texts in answers.items()} == {"7": 2, "8": 1, "-9": 1}
+    first, second = answers["7"]
+    assert ("one" in first, "two" in first, "three" in second) == (True, True, True)
+    assert answers["8"][0].endswith("] elsewhere")
+    assert "[telegram, Audrey (5), " in answers["-9"][0]
     with open_loom(f"sqlite://{tmp_path}/data/everloom/everloom.db", settings=settings_for(tmp_path)) as loom:
         messages = loom.workspace().mind.conversation.log()[::-1]
+        others = [each.name for each in loom.workspaces.list() if each.name.startswith("telegram ")]
+        for name in others:
+            assert {each.state for each in loom.workspace(name).mind.conversation.log()} == {"answered", "sent"}
+        assert len(others) == 2
     assert [each.text for each in messages if each.direction == "in"] == ["one", "two", "three"]
     assert {each.state for each in messages} == {"answered", "sent"}
     kept = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
@@ -132,3 +146,43 @@ def test_what_was_being_sent_when_the_last_run_ended_is_not_sent_again(place: Wo
         gate.close()
     assert ["Hello" in text for _, text in stub.sent] == [False]
     assert {each.text: each.state for each in conversation.log()}["Hello"] == "uncertain"
+
+
+@pytest.mark.promise("mind.reaches-the-person")
+def test_what_is_said_first_reaches_the_person_on_telegram_or_at_the_terminal_and_only_once(
+    place: Workspace, stub: TelegramStub
+) -> None:
+    conversation = place.mind.conversation
+    conversation.receive("I write here.", channel="telegram", address=str(FRIEND), is_whole=True)
+    conversation.step()
+    seat = Terminal(conversation, lambda _: None)
+    seat.hear(seat.tell("And then here."))
+    gate = run(place, telegram={"base": stub.url, "chats": "7"}, secrets={"telegram_bot_token": TOKEN})
+    try:
+        gate.start()
+        # The terminal was used last and is closed.
+        conversation.speak("Good morning.", cause="schedule")
+        wait_until(lambda: (str(FRIEND), "Good morning.") in stub.sent, "the message in Telegram")
+        # The chat refuses it, and then somebody sits down at the terminal.
+        stub.fail("sendMessage", Fault(403, "Forbidden: bot was blocked by the user"))
+        conversation.speak("Are you well?", cause="schedule")
+        spoken = conversation.log(limit=1)[0].id
+        wait_until(lambda: conversation.get(spoken).state == "undeliverable", "the refusal")
+        assert [each.text for each in seat.arrived()] == ["Are you well?"]
+        assert seat.arrived() == []
+        # Nobody knows whether this one arrived: it goes nowhere else, also while the terminal is open.
+        seat.leave()
+        stub.fail("sendMessage", Fault(is_dropped=True, is_done_first=True))
+        conversation.speak("Only once.", cause="schedule")
+        lost = conversation.log(limit=1)[0].id
+        wait_until(lambda: conversation.get(lost).state == "uncertain", "the doubt")
+        assert seat.arrived() == []
+    finally:
+        stub.stopped.set()
+        gate.close()
+    assert [text for _, text in stub.sent].count("Only once.") == 1
+    assert [text for _, text in stub.sent].count("Are you well?") == 0
+    held = conversation.place()
+    # The gateway is gone and says so; the terminal is still open.
+    assert held is not None
+    assert (held.channel, held.is_reached) == ("terminal", True)

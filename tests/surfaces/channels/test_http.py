@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -18,9 +19,10 @@ from everloom.kernel.tokens import Tokens
 from everloom.loom import Workspace
 from everloom.mind import Queue
 from everloom.surfaces.channels.delivery import Outbox
-from everloom.surfaces.channels.http import CHANNEL, Callback, HttpChannel
+from everloom.surfaces.channels.http import CHANNEL, Callback, HttpChannel, HttpSeat
 from everloom.surfaces.channels.signing import HEADER, WINDOW_SECONDS, signature, verified
 from everloom.surfaces.web.serving import bind
+from tests.models.test_media import png
 from tests.patience import PATIENCE, wait_until
 
 SECRET = "the-webhook-secret"
@@ -32,7 +34,12 @@ def serving(place: Workspace, *, secret: str | None = SECRET, host: str = "127.0
     """Serve the channel of a workspace, with a queue that answers."""
     mind, stop = place.mind, Event()
     queue = Queue(mind.conversation)
-    channel = HttpChannel(mind.conversation, place.name, secret, queue.wake)
+    seats = {place.name: HttpSeat(mind.conversation, queue.wake)}
+
+    def enter(name: str, _writes: bool) -> HttpSeat:
+        return seats.setdefault(name, HttpSeat(place.loom.workspace(name).mind.conversation))
+
+    channel = HttpChannel(enter, place.name, secret)
     server = channel.make_server(host, Tokens(place.loom.store, place.loom.clock), ("loom.example",))
     listener, address = bind("127.0.0.1", 0)
     threads = [Thread(target=server.run, args=([listener],)), Thread(target=queue.run, args=(stop,))]
@@ -100,7 +107,12 @@ BAD = [
     ({"text": "x", "key": "\x07"}, 422),
     ({"text": "x", "address": "a\x00"}, 422),
     ({"text": "x", "wiat": 1}, 422),
-    (b" " * (2**20 + 1), 413),
+    ({"text": "x", "kind": "notice"}, 422),
+    ({"text": "x", "source": "shop"}, 422),
+    ({"text": "x", "wakes": True}, 422),
+    (b" " * (2**24 + 1), 413),
+    (b'{"attachments": [{"name": "x", "data": "%%%"}]}', 422),
+    (b'{"attachments": []}', 422),
 ]
 
 
@@ -110,6 +122,17 @@ def test_a_bad_message_is_refused_and_nothing_is_kept(url: str, here: Workspace)
         assert (answer.status_code, bool(answer.json()["error"])) == (status, True), body
     assert get(f"{url}/messages?after=x").status_code == 422
     assert here.mind.conversation.log() == []
+
+
+@pytest.mark.promise("mind.attachments-kept")
+def test_a_program_sends_files_in_base64(url: str, here: Workspace) -> None:
+    file = {"name": "boat.png", "data": base64.b64encode(png()).decode()}
+    answer = post(url, {"attachments": [file, {"name": "log.txt", "data": "YSBsb2c="}], "wait": 20})
+    assert answer.status_code == 200, answer.text
+    assert "(attached: boat.png, image/png" in answer.json()["reply"]["text"]
+    message = here.mind.conversation.get(answer.json()["id"])
+    assert (message.text, [each.text for each in message.attachments]) == ("", ["", "a log"])
+    assert here.mind.conversation.attached(message.id)[1] == png()
 
 
 @pytest.mark.promise("mind.webhook-signature")
@@ -123,10 +146,48 @@ def test_a_webhook_wants_a_signature_that_is_right_and_fresh(url: str, here: Wor
     taken = post(url, b'{"text": "Other"}', "/webhook", **{HEADER: signature(SECRET, body, int(now))})
     assert taken.status_code == 401
     assert here.mind.conversation.log() == []
+    assert signed(url, b" " * (2**20 + 1)).status_code == 413
     assert signed(url, body, at=now).status_code == 202
-    # Captured and sent again within the window it is the same message; by now it may have its reply.
-    assert signed(url, body, at=now).status_code in {200, 202}
+    # Captured and sent again within the window it is the same event.
+    assert signed(url, body, at=now).status_code == 202
     assert [each.text for each in here.mind.conversation.log() if each.direction == "in"] == ["Hello"]
+
+
+@pytest.mark.promise("mind.reaches-the-person")
+def test_who_polls_is_reached_if_they_have_written_before(here: Workspace) -> None:
+    conversation = here.mind.conversation
+    with serving(here) as url:
+        conversation.receive("Hello", channel="terminal", is_whole=True)
+        wait_until(lambda: not conversation.waiting(), "the answer at the terminal")
+        conversation.speak("Good morning.", cause="schedule")
+        # Somebody who only looks gets nothing of it.
+        assert get(f"{url}/messages").json()["messages"] == []
+        assert post(url, {"text": "I am here.", "address": "phone", "wait": 20}).status_code == 200
+        assert get(f"{url}/messages?address=shop").json()["messages"] == []
+        found = get(f"{url}/messages?address=phone").json()["messages"]
+        assert [each["text"] for each in found][:1] == ["Good morning."]
+    held = conversation.place()
+    assert held is not None
+    assert (held.channel, held.address, held.is_reached) == ("http", "phone", True)
+
+
+@pytest.mark.promise("mind.events")
+def test_what_is_signed_is_an_event_unless_it_says_otherwise(here: Workspace) -> None:
+    with serving(here) as url:
+        assert post(url, {"text": "Hello", "wait": 20}).status_code == 200
+        taken = signed(url, {"text": "The parcel is here.", "source": "shop\n[x]", "wait": 20})
+        assert (taken.status_code, taken.json()["reply"]) == (202, None)
+        quiet = post(url, {"text": "The tide turns.", "kind": "event", "wakes": False})
+        assert (quiet.status_code, quiet.json()["reply"]) == (202, None)
+        said = signed(url, {"text": "I am a person.", "kind": "message", "wait": 20})
+        assert "I am a person." in said.json()["reply"]["text"]
+    known = {each.text: each for each in here.mind.conversation.log() if each.direction == "in"}
+    assert [(each.kind, each.sender, each.wakes) for each in known.values()][::-1] == [
+        ("message", "", True),
+        ("event", "shop x", True),
+        ("event", "", False),
+        ("message", "", True),
+    ]
 
 
 def test_without_a_secret_there_is_no_webhook(here: Workspace) -> None:
@@ -147,7 +208,7 @@ def test_the_signature_covers_time_and_body() -> None:
 def test_a_message_replayed_under_another_spelling_of_its_time_is_refused(url: str, here: Workspace) -> None:
     body, at = b'{"text": "Once"}', int(time.time())
     digest = signature(SECRET, body, at).partition("v1=")[2]
-    assert signed(url, body, at=at).status_code in {200, 202}
+    assert signed(url, body, at=at).status_code == 202
     for spelling in (f"0{at}", f"00{at}", f"+{at}", f"-{at}", f" {at}", f"{at} ", f"{at}.0", f"{at:_}"):
         header = f"t={spelling},v1={digest}"
         assert verified(SECRET, body, header, at) is None, header
@@ -176,11 +237,16 @@ def test_beyond_this_machine_a_token_is_needed(here: Workspace) -> None:
 
         message = {"text": "Hello"}
         assert (status(None), status(None, message), status("wrong", message)) == (401, 401, 401)
-        assert (status("foreign"), status("foreign", message)) == (403, 403)
+        # A token opens its own workspace, and no other.
+        assert (status("foreign"), status("foreign", {"text": "For another"})) == (200, 202)
         assert (status("reader"), status("reader", message)) == (200, 403)
         assert (status("writer"), status("writer", message)) == (200, 202)
         assert get(f"{url}/messages", headers={"host": "evil.example"}).status_code == 421
         assert get(f"{url}/messages", headers={"host": "loom.example"}).status_code == 401
+        texts = [each.text for each in here.mind.conversation.log()]
+        assert "For another" not in str(texts)
+        (told,) = here.loom.workspace("other").mind.conversation.log()
+        assert told.text == "For another"
         # The signature stands in the token's place.
         assert signed(url, message).status_code == 202
         assert post(url, message, "/webhook").status_code == 401
@@ -233,6 +299,7 @@ def test_replies_are_posted_signed_and_again_until_they_arrive(here: Workspace) 
         "id": 0,
         "text": "Hello",
         "at": "",
+        "channel": CHANNEL,
         "address": "shop",
     }
     assert conversation.log()[0].state == "sent"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everloom.surfaces.channels.telegram import MOST_UNITS, split_reply
+from everloom.surfaces.channels.telegram.parts import MOST_UNITS, split_reply
 
 TEXTS = st.text(st.sampled_from("ab é\n 😀e\u0301"), max_size=200)
 

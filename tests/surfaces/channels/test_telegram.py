@@ -11,8 +11,9 @@ import pytest
 
 from everloom.errors import Conflict, EverloomError, Forbidden, StoreBusy
 from everloom.loom import Workspace
-from everloom.mind import Conversation, StreamMessage
+from everloom.mind import IncomingMessage, StreamMessage
 from everloom.surfaces.channels.delivery import Outbox, Undelivered, Unsure
+from everloom.surfaces.channels.inbox import Inbox
 from everloom.surfaces.channels.telegram import Bot, Telegram, pause_after
 from tests.patience import PATIENCE, wait_until
 from tests.surfaces.channels.telegram_stub import TOKEN, Fault, TelegramStub
@@ -28,7 +29,7 @@ class Line:
         self.stop = Event()
         self.conversation = place.mind.conversation
         self.bot = Bot(token, stub.url)
-        self.channel = Telegram(self.bot, self.conversation, [FRIEND], stop=self.stop)
+        self.channel = Telegram(self.bot, Inbox(self.conversation), [FRIEND], stop=self.stop)
         self.outbox = Outbox(self.conversation, "telegram", self.channel.send, place.loom.clock)
 
     def texts(self) -> list[str]:
@@ -77,7 +78,7 @@ def test_an_unknown_chat_is_refused_and_logged_without_content(
 @pytest.mark.promise("mind.telegram-allow-list")
 def test_an_empty_list_lets_nobody_in(here: Workspace, stub: TelegramStub) -> None:
     conversation = here.mind.conversation
-    nobody = Telegram(Bot(TOKEN, stub.url), conversation, [], stop=Event())
+    nobody = Telegram(Bot(TOKEN, stub.url), Inbox(conversation), [], stop=Event())
     stub.say(FRIEND, "Hello")
     assert nobody.fetch(1) == 0
     assert conversation.log() == []
@@ -86,25 +87,22 @@ def test_an_empty_list_lets_nobody_in(here: Workspace, stub: TelegramStub) -> No
 @pytest.mark.promise("mind.telegram-kept-first")
 def test_a_message_is_confirmed_only_after_it_is_kept(place: Workspace, stub: TelegramStub) -> None:
     line = Line(place, stub)
-    conversation = line.conversation
-    line.channel._conversation = Breaking(conversation)  # type: ignore[assignment]
+    inbox = line.channel._inbox
+    line.channel._inbox = Away(line.conversation)
     stub.say(FRIEND, "Hello")
     with pytest.raises(StoreBusy):
         line.channel.fetch(1)
     assert len(stub.waiting) == 1
-    line.channel._conversation = conversation
+    line.channel._inbox = inbox
     line.channel.fetch(1)
     line.channel.fetch(0)
     assert (line.texts(), stub.waiting) == (["Hello"], [])
 
 
-class Breaking:
-    """A conversation whose store is away."""
+class Away(Inbox):
+    """An inbox whose store is away."""
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
-
-    def receive(self, *_: object, **__: object) -> None:
+    def take(self, message: IncomingMessage) -> StreamMessage:
         raise StoreBusy("the store is away")
 
 
@@ -117,14 +115,26 @@ def test_a_message_that_comes_again_after_a_restart_is_kept_once(place: Workspac
     assert Line(place, stub).texts() == ["Hello"]
 
 
-def test_what_is_no_text_gets_an_answer_and_what_has_a_caption_is_read(here: Workspace, stub: TelegramStub) -> None:
+def test_what_says_nothing_gets_an_answer_and_what_is_no_text_is_told_in_words(
+    here: Workspace, stub: TelegramStub
+) -> None:
     line = Line(here, stub)
-    stub.say(FRIEND, None, photo=[{}])
-    stub.say(FRIEND, None, photo=[{}], caption="my boat")
+    stub.say(FRIEND, None, new_chat_title="x")
     stub.say(FRIEND, "\x00")
-    assert line.channel.fetch(1) == 1
-    assert line.texts() == ["my boat"]
-    assert [text for _, text in stub.sent] == ["I can read text only."] * 2
+    stub.say(FRIEND, None, sticker={"file_id": "s", "emoji": "⛵"})
+    stub.say(
+        FRIEND, None, venue={"title": "The Mole", "address": "Harbour 1"}, location={"latitude": 1.5, "longitude": 2}
+    )
+    stub.say(FRIEND, None, contact={"first_name": "Audrey", "phone_number": "+47 1"})
+    stub.say(FRIEND, "look", forward_origin={"type": "hidden_user", "sender_user_name": "James"})
+    assert line.channel.fetch(1) == 4
+    assert line.texts() == [
+        "(a sticker ⛵)",
+        "(a location: 1.5, 2)\n(a place: The Mole, Harbour 1)",
+        "(a contact: Audrey, +47 1)",
+        "(forwarded from James)\nlook",
+    ]
+    assert [text for _, text in stub.sent] == ["I cannot read messages of this kind."] * 2
 
 
 @pytest.mark.promise("mind.telegram-parts")
@@ -146,7 +156,7 @@ def test_a_reply_that_broke_off_in_the_middle_is_not_sent_again(place: Workspace
     line = Line(place, stub)
     line.says("x" * 4000 + "\n\n" + "y" * 4000)
 
-    def fail_second(chat: str, text: str) -> None:
+    def fail_second(chat: str, text: str, **_: bool) -> None:
         if text.startswith("y"):
             raise Undelivered("gone")
         Bot.send(line.bot, chat, text)
@@ -190,8 +200,8 @@ def test_a_server_that_fails_is_tried_again_later_and_a_chat_that_is_gone_is_not
 def test_it_types_while_a_turn_runs_and_not_while_one_rests(
     here: Workspace, stub: TelegramStub, beside: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("everloom.surfaces.channels.telegram._TYPING_SECONDS", 0.0)
-    monkeypatch.setattr("everloom.surfaces.channels.telegram._GLANCE", 0.02)
+    monkeypatch.setattr("everloom.surfaces.channels.telegram.channel._TYPING_SECONDS", 0.0)
+    monkeypatch.setattr("everloom.surfaces.channels.telegram.channel._GLANCE", 0.02)
     line = Line(here, stub)
     ended = beside(line.channel.typing)
     stub.say(FRIEND, "Hello")
@@ -233,7 +243,7 @@ def test_a_second_poller_is_named_and_waits_long(here: Workspace, stub: Telegram
 def test_the_poll_goes_on_after_every_kind_of_failure_and_stops_when_told(
     here: Workspace, stub: TelegramStub, beside: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("everloom.surfaces.channels.telegram.pause_after", lambda *_: 0.0)
+    monkeypatch.setattr("everloom.surfaces.channels.telegram.channel.pause_after", lambda *_: 0.0)
     line = Line(here, stub)
     stub.fail(
         "getUpdates",

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from everloom.errors import Conflict, NotFound
 from everloom.kernel.tokens import Tokens
 from everloom.kernel.work.lease import Leases
+from everloom.loom import open_loom
 from everloom.settings import Settings
 from everloom.surfaces.cli.runtime.following import FollowedJob
 from everloom.surfaces.cli.runtime.root import root
@@ -173,6 +174,8 @@ def test_a_sitting_elsewhere_looks_like_one_here(
         known = {"llm": {"large": "anthropic:claude-sonnet-5-5"}, "provider": {"anthropic_base": claude.url}}
         secrets = {"anthropic_api_key": "sk-ant-nobody-may-see-this"}
         settings = Settings.model_validate({**known, "secrets": secrets})
+        with open_loom(url) as loom:
+            loom.workspace().semantic.remember(["James"], "James keeps bees.", kind="fact")
         with served(url, settings) as server:
             command = [sys.executable, "-m", "everloom", "chat", "--store", server.url]
             with Screen(command, dict(os.environ), columns=96) as screen:
@@ -182,6 +185,8 @@ def test_a_sitting_elsewhere_looks_like_one_here(
                 ask(screen, "/retry", "Paint it blue.", "context")
                 ask(screen, "/undo", "undone: And the mast?")
                 ask(screen, "/memory boat", "</found")
+                ask(screen, "/facts", "James keeps bees.")
+                ask(screen, "/facts who keeps bees", "James keeps bees.")
                 ask(screen, "/usage", "mind.dollars_a_day")
                 ask(screen, "/notes", "SOUL.md")
                 ask(screen, "/nonsense", "/help lists the commands")

@@ -46,6 +46,9 @@ EXAMPLES = {
     "jobs stop": "{job}",
     "migrate": "",
     "move": "default --to sqlite://{folder}/moved.db",
+    "people add": "James --address telegram=7",
+    "people list": "",
+    "people remove": "Audrey",
     "restore": "{folder}/kept.db --store sqlite://{folder}/other.db",
     "review": "",
     "review approve": "{held}",
@@ -128,6 +131,8 @@ def example(path: str, call: Call, url: str, tmp_path: Path) -> list[str]:
     (item,) = filled(url, "James sails.")
     call("backup", f"{tmp_path}/kept.db")
     call("token", "create", "old")
+    if path == "people remove":
+        call("people", "add", "Audrey")
     if path == "workspace disallow":
         call("workspace", "allow", "default")
     if path == "import":

@@ -27,17 +27,28 @@ HERE = {
     *("workspace change default --description x", "workspace remove default --yes", "workspace allow default"),
     *("workspace disallow default", "workspace grants", "sleep --all", "sleep --dollars 1", "jobs --all"),
     *("import notes.md", "imports", "imports undo 1", "export", "move default --to other.db"),
-    *("graph config", "graph embed", "forget --clean", "gateway --no-http", "serve --port 0", "mcp"),
+    *(
+        "graph config",
+        "graph embed",
+        "forget --clean",
+        "gateway --no-http",
+        "mind attachment 1",
+        "mind mcp check",
+        "serve --port 0",
+        "mcp",
+    ),
 }
 # Need no memory at all, or measure one of their own; `init` makes a server the memory of the other commands.
 ALONE = {"", "completion", "config", "config path", "config set", "schedule print", "bench own", "bench retrieval"}
-ALONE |= {"bench search", "doctor", "init", "hook install", "hook status", "hook take-in"}
+ALONE |= {"bench search", "doctor", "init", "models", "hook install", "hook status", "hook take-in"}
+ALONE |= {"people list", "people add", "people remove"}
 FIRST_WORDS = {each.partition(" --")[0] for each in HERE} | {
     "token create",
     "token revoke",
     "graph import",
     "import",
     "imports undo",
+    "mind attachment",
     "move",
 }
 FIRST_WORDS |= {f"workspace {each}" for each in ("create", "change", "remove", "allow", "disallow")}

@@ -45,6 +45,15 @@ def test_a_story_is_drawn_told_and_written(call: Call, tmp_path: Path) -> None:
         assert "\x1b" not in shown.out
         # A word that is longer than a line is not cut; nothing else is wider than the terminal.
         assert all(width(line) <= columns or len(line.split()) == 1 for line in shown.out.splitlines())
+    # Scenes and clusters are tables for people, in the same way.
+    listed = call("episodic", "list-scenes", "--limit", "12").out
+    assert "2026-04-03" in listed
+    assert "James sailed on day 11" in listed
+    assert "\x1b" not in listed
+    assert "older ones: --before" in call("episodic", "list-scenes", "--limit", "2").out
+    mapped = call("episodic", "map-clusters").out
+    assert mapped.split()[:3] == ["id", "cluster", "scenes"]
+    assert "Private" in mapped
     told = call("episodic", "story", "--from", "2026-03-01", "--to", "2026-03-31", "--json").result
     assert (told["title"], told["scenes"]) == ("1 to 31 March 2026", 11)
     assert sum(each["moments"] for each in told["picture"]["periods"]) == 11

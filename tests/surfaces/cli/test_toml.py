@@ -12,6 +12,7 @@ from hypothesis import strategies as some
 
 from everloom.errors import EverloomError, Rejected
 from everloom.settings import Settings, load
+from everloom.surfaces.cli.commands.setup.config import write_setting
 from everloom.surfaces.cli.commands.setup.toml import edited, template, write_whole
 
 MINE = """\
@@ -40,6 +41,13 @@ def test_every_default_that_the_file_shows_is_valid_when_taken_up(tmp_path: Path
     ]
     file.write_text("\n".join(line for line in shown if not line.startswith("A line that")))
     assert load(file, environ={})[0] == Settings()
+
+
+def test_a_table_of_settings_is_written_by_hand(tmp_path: Path) -> None:
+    file = tmp_path / "everloom.toml"
+    with pytest.raises(Rejected, match=r"mind\.mcp is a table"):
+        write_setting(file, "mind.mcp", '{"boat": {"command": "boat"}}')
+    assert not file.exists()
 
 
 def test_a_change_keeps_every_comment_and_every_other_line() -> None:

@@ -15,7 +15,9 @@ from everloom.models import TokenUsage, UsageRecord
 from everloom.settings import Settings
 from everloom.surfaces.cli.commands.usage import summary, usage_lines
 from everloom.surfaces.cli.render.plot import Bar, blocks, can_draw, plotted
+from everloom.surfaces.cli.runtime.output import Table
 from everloom.wiring.usage import by_sum, by_turn, money_of
+from tests.surfaces.cli.conftest import Call
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # The Sunday on which Berlin has 25 hours, at half past eleven at night.
@@ -57,8 +59,10 @@ def test_days_are_the_workspaces_own_also_when_the_clocks_change(place: Workspac
     assert round(total["dollars"], 6) == 0.7
     assert {name: round(value or 0, 6) for name, value in money_of(place).items()} == {
         "dollars": 0.6,
+        "unpriced": 0,
         "budget": 1.0,
         "left": 0.4,
+        "month": 0.7,
     }
 
 
@@ -78,6 +82,12 @@ def test_tokens_cache_and_dollars_are_summed_by_purpose_and_model(place: Workspa
         "anthropic:claude-sonnet-5-5": 0.5,
         "openai:gpt-9": None,
     }
+    for by in ("day", "purpose", "model"):
+        rows, _ = by_sum(place, 1, by)
+        assert {row["cached_share"] for row in rows} == {0.75}
+        table = usage_lines(rows, by)[0]
+        assert isinstance(table, Table)
+        assert {row[table.headings.index("cached")] for row in table.rows} == {"75%"}
     lines = "\n".join(summary(total, money_of(place)))
     assert "75% from cache" in lines
     assert "1 calls of unknown price" in lines
@@ -94,7 +104,11 @@ def test_each_turn_says_how_full_the_context_was(place: Workspace) -> None:
     (row,), _ = by_turn(place, 1)
     assert row["context_tokens"] > 0
     assert row["context_share"] == row["context_tokens"] / row["context_window"]
-    assert "context" in usage_lines([row], "turn")[0].headings  # type: ignore[union-attr]
+    assert row["cached_share"] == 0.0, "the script that answers has no cache"
+    table = usage_lines([row], "turn")[0]
+    assert isinstance(table, Table)
+    assert "context" in table.headings
+    assert "0%" in table.rows[0]
 
 
 def test_a_plot_fits_its_columns_in_either_alphabet() -> None:
@@ -138,3 +152,20 @@ def test_a_day_that_is_spent_is_finished_with_the_smaller_model(store_url: str, 
             assert other.name == "anthropic:claude-haiku-5-5"
         clock.advance(timedelta(minutes=31))
         assert converses() == "anthropic:claude-sonnet-5-5"
+
+
+@pytest.mark.promise("models.prices")
+def test_a_price_that_is_set_counts_at_once_and_is_listed(call: Call) -> None:
+    call("config", "set", "llm.large", "openai:mine")
+    unknown = call("models", "openai:mine", "--json").result["models"][0]
+    assert (unknown["price"], unknown["role"]) == (None, "large")
+    call("config", "set", "models.prices", "openai:mine=2/10/0.2,claude-opus-5-5=0/0")
+    known = call("models", "openai:mine", "--json").result["models"][0]
+    assert (known["price"]["input"], known["price"]["cached_read"], known["source"]) == (2.0, 0.2, "settings")
+    table = call("models").out
+    assert table.index("openai:mine") < table.index("claude-opus-5-5") < table.index("claude-sonnet-5-5")
+    assert "over 100,000: 0.5/2.5" in table
+    assert "deepseek-flash" in table
+    bad = call("config", "set", "models.prices", "mine=2", "--json")
+    assert (bad.code, "2 to 5 prices" in bad.error["message"]) == (2, True)
+    assert call("config", "set", "models.prices", "mine=1/2,mine=1/2", "--json").code == 2

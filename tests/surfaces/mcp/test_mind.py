@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 TOOLS = (
     "search_memory update_status list_notes read_note write_note append_note schedule_message list_scheduled "
-    "cancel_scheduled forget correct start_job job_status stop_job"
+    "cancel_scheduled set_intention list_intentions drop_intention forget correct start_job job_status stop_job"
 ).split()
 
 

@@ -95,6 +95,8 @@ def test_the_context_of_turns_is_drawn(site: Site, visitor: Visitor) -> None:
     page = visitor.see("usage")
     assert "<polyline" in page
     assert "of the last 3 turns" in page
+    turns = page.partition("Context and cache of the last turns")[2]
+    assert turns.count("<td>0 %</td>") == 3, "the script that answers has no cache"
     assert "Conversation</a>" in page
     assert "tokens of its context" in visitor.see("mind")
 

@@ -101,6 +101,6 @@ def _fields(command: Any) -> dict[str, Any]:
 def _answered(workspace: Workspace, command: dict[str, Any]) -> str:
     """Run a command; what is refused becomes an error that the model reads, with what to do about it."""
     try:
-        return MemoryTool(workspace.mind.notes).call(command)
+        return MemoryTool(workspace.mind.notes, workspace.op).call(command)
     except EverloomError as error:
         raise ToolError(str(error)) from error

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from everloom.errors import EverloomError
+from everloom.errors import Conflict, EverloomError
 from everloom.secrets import logger_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,11 @@ class Outbox:
     def _deliver(self, message: StreamMessage) -> bool:
         # Recorded before it is sent: if this process dies in between, the next one must not send it again. A message
         # that is lost can be asked for; one that arrives twice cannot be taken back.
-        self._conversation.sending(message.id)
+        try:
+            self._conversation.sending(message.id, self._channel)
+        except Conflict:
+            # Another process sends it, or it has gone to where somebody is.
+            return True
         try:
             self._send(message)
         except Undelivered as error:

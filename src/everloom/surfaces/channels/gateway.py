@@ -1,7 +1,8 @@
-"""One process for a workspace's conversation: one queue of turns, every channel, and the tasks that follow from turns.
+"""One process for the conversations of everybody whom the agent talks with: every channel, and a room for each of them.
 
 Everything that waits is in the store: stopping the process in any way loses nothing, and it resumes where it was. Each
-part runs in a thread of its own; one that fails is logged and restarted without affecting the others.
+part of a channel runs in a thread of its own, and rooms share a bounded number of them; what fails is logged and tried
+again without affecting the others.
 """
 
 from __future__ import annotations
@@ -10,15 +11,21 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from everloom.errors import EverloomError, Forbidden, Rejected
+from everloom.errors import NotFound, Rejected
 from everloom.kernel.tokens import Tokens
-from everloom.mind import Queue
+from everloom.mind.people import read_people
 from everloom.secrets import logger_of
-from everloom.surfaces.channels.delivery import Outbox
-from everloom.surfaces.channels.telegram import Bot, Telegram
+from everloom.sections import BridgeRule
+from everloom.surfaces.channels.bridges import bridges_in
+from everloom.surfaces.channels.contract import Channel, ChannelSetup
+from everloom.surfaces.channels.kinds import CHANNELS
+from everloom.surfaces.channels.marks import SPACE, Marks
+from everloom.surfaces.channels.rooms.directory import Directory
+from everloom.surfaces.channels.rooms.room import RoomInbox, Rooms, Sender
 
 if TYPE_CHECKING:
     import uvicorn
@@ -29,17 +36,15 @@ if TYPE_CHECKING:
 
 log = logger_of(__name__)
 
-# Replies of this process are sent at once; the pause bounds the delay of those that another process wrote.
-_GLANCE = 0.5
-_TASK_SECONDS = 5.0
-_TASKS_EVERY = 5.0
 # On shutdown a turn that is nearly done may finish; after that it is abandoned, and answered by the next run.
 _PATIENCE = 20.0
+# The channel of programs that are no bridge; its module needs the web packages.
+_HTTP = "http"
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayPlan:
-    """What the gateway runs besides Telegram; without a listener there is no HTTP channel."""
+    """What the gateway runs besides its channels; without a listener there is no HTTP channel."""
 
     listener: socket.socket | None = None
     address: Address | None = None
@@ -56,37 +61,36 @@ class RunningParts:
 
 
 class Gateway:
-    """All channels of one workspace, with one queue of turns."""
+    """All channels of everybody whom the agent talks with, each in a conversation of their own."""
 
     def __init__(self, loom: Loom, place: Workspace, plan: GatewayPlan, stop: Event) -> None:
         self._loom = loom
         self._place = place
         self._plan = plan
         self._stop = stop
-        self._conversation = place.mind.conversation
-        self._replies = Event()
-        self._queue = Queue(self._conversation, answered=lambda _: self._replies.set())
+        self._rooms = Rooms(
+            loom, Directory(read_people(loom.settings.people.known), place.name), stop, with_tasks=plan.with_tasks
+        )
         self._threads: list[Thread] = []
-        self._outboxes: list[Outbox] = []
         self._server: uvicorn.Server | None = None
-        self._bot: Bot | None = None
-        self._callback: Callback | None = None
+        self._channels: list[Channel] = []
+        # The parts of channels, which may wait for their service and cannot be woken.
+        self._impatient: set[str] = set()
+        self._callbacks: list[Callback] = []
         self.running = RunningParts()
 
     def start(self) -> RunningParts:
         """Start every configured part; a wrong setting raises an error before anything runs."""
         self._prepare_http()
-        self._prepare_telegram()
-        # Before anything is sent: what the last run was sending when it ended may have arrived, and is not sent again.
-        recovered = self._conversation.recover(*self.running.channels)
-        if recovered:
+        self._prepare_channels()
+        self._rooms.open(self._place.name)
+        self._rooms.open_known()
+        if recovered := self._rooms.recovered:
             self.running.notices.append(
                 f"{recovered} messages may not have arrived when the last run ended; `everloom mind log` lists them"
             )
-        self._add("turns", lambda: self._queue.run(self._stop))
-        self._add("replies", self._deliver)
-        if self._plan.with_tasks:
-            self._add("tasks", self._run_tasks)
+        for rota in self._rooms.rotas:
+            rota.start()
         for thread in self._threads:
             thread.start()
         return self.running
@@ -100,19 +104,23 @@ class Gateway:
     def close(self) -> None:
         """Stop every part."""
         self._stop.set()
-        self._queue.wake()
-        self._replies.set()
+        for rota in self._rooms.rotas:
+            rota.end()
         if self._server is not None:
             self._server.should_exit = True
-        # A poll may wait for Telegram for most of a minute and cannot be woken. It is left behind: it has stored
-        # nothing yet, and Telegram sends again what was not confirmed.
+        # A poll may wait for its service for most of a minute and cannot be woken. It is left behind: it has stored
+        # nothing yet, and the service sends again what was not confirmed.
         deadline = time.monotonic() + _PATIENCE
-        for thread in self._threads:
+        for thread in (*self._threads, *(thread for rota in self._rooms.rotas for thread in rota.threads)):
             if thread.is_alive():
-                thread.join(timeout=max(deadline - time.monotonic(), 0.0) if thread.name != "telegram" else 0.2)
-        for client in (self._bot, self._callback):
-            if client is not None:
-                client.close()
+                is_polling = thread.name in self._impatient
+                thread.join(timeout=0.2 if is_polling else max(deadline - time.monotonic(), 0.0))
+        if any(rota.threads for rota in self._rooms.rotas):
+            self._rooms.leave()
+        for channel in self._channels:
+            channel.close()
+        for callback in self._callbacks:
+            callback.close()
 
     def _add(self, name: str, run: Callable[[], None]) -> None:
         self._threads.append(Thread(target=self._guarded, args=(name, run), name=name, daemon=True))
@@ -127,56 +135,49 @@ class Gateway:
             if self._stop.wait(1.0):
                 return
 
-    def _deliver(self) -> None:
-        """Send replies as they appear."""
-        while not self._stop.is_set():
-            for outbox in self._outboxes:
-                try:
-                    outbox.clear()
-                except EverloomError as error:
-                    log.warning("replies could not be sent: %s", error)
-            self._replies.wait(_GLANCE)
-            self._replies.clear()
-
-    def _run_tasks(self) -> None:
-        """Run tasks that follow from turns, and those that are due by the clock."""
-        while not self._stop.is_set():
-            for outcome in self._loom.work.run_due([self._place.info], seconds=_TASK_SECONDS):
-                if outcome.state == "failed":
-                    log.warning("the task %s failed: %s", outcome.task, outcome.error)
-            self._replies.set()
-            self._stop.wait(_TASKS_EVERY)
-
-    def _prepare_telegram(self) -> None:
-        known, secret = self._loom.settings.telegram, self._loom.settings.secrets.telegram_bot_token
-        if secret is None:
-            return
-        if not known.chats:
-            self.running.notices.append(
-                "telegram.chats is empty, so nobody is answered: add the ids of your chats to it"
-            )
-        self._bot = Bot(secret.get_secret_value(), known.base)
-        telegram = Telegram(self._bot, self._conversation, known.chats, stop=self._stop, wake=self._queue.wake)
-        self.running.channels["telegram"] = _name_of(telegram)
-        self._outboxes.append(Outbox(self._conversation, "telegram", telegram.send, self._loom.clock))
-        self._add("telegram", telegram.poll)
-        self._add("typing", telegram.typing)
+    def _prepare_channels(self) -> None:
+        inbox, marks = RoomInbox(self._rooms), Marks(self._place.records(SPACE))
+        setup = ChannelSetup(self._loom.settings, inbox, self._stop, marks)
+        for channel in filter(None, (make(setup) for make in CHANNELS)):
+            self._channels.append(channel)
+            self.running.notices += channel.notices
+            self.running.channels[channel.name] = channel.greet()
+            self._rooms.serve(channel.name, partial(_sender_of, channel), channel.reaches)
+            for name, run in channel.parts().items():
+                self._add(name, run)
+                self._impatient.add(name)
 
     def _prepare_http(self) -> None:
         known, secret = self._loom.settings.gateway, self._loom.settings.secrets.everloom_webhook_secret
         if known.callback is not None and secret is None:
             hint = "set EVERLOOM_WEBHOOK_SECRET; it signs what is posted there"
             raise Rejected("gateway.callback is set without a secret", hint=hint)
+        bridges = bridges_in(self._loom.settings).with_known(self._rooms.directory.addresses)
         if self._plan.listener is None or self._plan.address is None:
             return
         from everloom.surfaces.channels import http  # noqa: PLC0415  needs the web packages
 
-        if known.callback is not None and secret is not None:
-            self._callback = http.Callback(known.callback, secret.get_secret_value(), self._place.name)
-            self._outboxes.append(Outbox(self._conversation, http.CHANNEL, self._callback.send, self._loom.clock))
-        own = None if secret is None else secret.get_secret_value()
+        for rule in (BridgeRule(http.CHANNEL, known.callback), *bridges.rules.values()):
+            self._serve_bridge(rule, bridges.secret(rule.name))
+
+        def enter(workspace: str, writes: bool) -> http.HttpSeat:
+            # Whoever may only read opens no room: nothing is answered because of them.
+            if not writes:
+                return http.HttpSeat(self._loom.workspace(workspace).mind.conversation)
+            room = self._rooms.open(workspace)
+            return http.HttpSeat(room.conversation, room.wake)
+
         channel = http.HttpChannel(
-            self._conversation, self._place.name, own, self._queue.wake, has_callback=known.callback is not None
+            enter,
+            self._place.name,
+            bridges.shared,
+            has_callback=known.callback is not None,
+            events_wake=known.events_wake,
+            bridges=bridges,
+            belongs=self._workspace_of,
+            speaks=self._speaker,
+            exists=self._has_workspace,
+            joined=self._rooms.joined,
         )
         self.running.channels[http.CHANNEL] = self._plan.address.url
         tokens = Tokens(self._loom.store, self._loom.clock)
@@ -184,13 +185,45 @@ class Gateway:
         server, listener = self._server, self._plan.listener
         self._add("http", lambda: server.run(sockets=[listener]))
 
+    def _workspace_of(self, channel: str, address: str) -> str:
+        """Find the workspace of an address of HTTP; a program that only names itself talks with the owner."""
+        directory = self._rooms.directory
+        is_own = channel == _HTTP and not directory.knows(channel, address)
+        return self._place.name if is_own else directory.of(channel, address).workspace
 
-def _name_of(telegram: Telegram) -> str:
-    """Ask Telegram for the bot's name; a wrong token is an error, an unreachable Telegram is not."""
-    try:
-        return telegram.greet()
-    except (Forbidden, Rejected):
-        raise
-    except EverloomError as error:
-        log.warning("telegram: %s", error)
-        return "not reached yet"
+    def _speaker(self, channel: str, address: str, said: str) -> str:
+        """Name who speaks, as on every channel; with one person alone the program may say who it is."""
+        directory = self._rooms.directory
+        if said and not directory.of(channel, address).is_group:
+            return said
+        return directory.speaker(channel, address, name=said, sender="")
+
+    def _has_workspace(self, name: str) -> bool:
+        try:
+            self._loom.workspaces.get(name)
+        except NotFound:
+            return False
+        return True
+
+    def _serve_bridge(self, rule: BridgeRule, secret: str | None) -> None:
+        """Deliver the replies of a channel over HTTP: to its callback, or to whoever fetches them."""
+        from everloom.surfaces.channels import http  # noqa: PLC0415  needs the web packages
+
+        # The first of its addresses is the owner's, and every other one has a conversation of its own.
+        self.running.notices += self._rooms.directory.admit(rule.name, rule.addresses)
+        how = "replies are posted to its callback" if rule.callback else f"GET /messages?channel={rule.name}"
+        self.running.channels[rule.name] = how
+        if rule.callback is None or secret is None:
+            self._rooms.serve(rule.name)
+            return
+        url, whose = rule.callback, "gateway.callback" if rule.name == http.CHANNEL else f"the callback of {rule.name}"
+
+        def calls_back(workspace: str) -> Sender:
+            self._callbacks.append(http.Callback(url, secret, workspace, whose))
+            return self._callbacks[-1].send
+
+        self._rooms.serve(rule.name, calls_back)
+
+
+def _sender_of(channel: Channel, _workspace: str) -> Sender:
+    return channel.send

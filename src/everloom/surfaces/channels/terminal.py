@@ -8,19 +8,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from everloom.errors import EverloomError
+from everloom.errors import EverloomError, Rejected
 
 if TYPE_CHECKING:
-    from everloom.mind import Conversation, Exchange, StreamMessage
+    from everloom.mind import Conversation, Exchange, IncomingFile, StreamMessage
+    from everloom.mind.conversation.turn import Using
 
 CHANNEL = "terminal"
 _FENCE = '"""'
 _MORE = "\\"
 _LOOK_EVERY = 0.2
+# The highest bound that attachments.file_mb can have.
+_MOST_BYTES = 100_000_000
 # How long to wait for a reply that another process is writing.
 _LONGEST_WAIT = 600.0
+# For how long a terminal counts as open after it last said so: one that is killed says nothing.
+_PRESENT_SECONDS = 20.0
 
 _Read = Callable[[str], str]
 Say = Callable[[str], None]
@@ -50,6 +56,36 @@ def read_message(read: _Read, prompt: str, more: str) -> str | None:
             return "\n".join([*lines, line])
 
 
+def is_open_block(text: str) -> bool:
+    """Say whether a text begins a block of lines that is not ended yet."""
+    lines = text.split("\n")
+    return lines[0].strip() == _FENCE and (len(lines) == 1 or lines[-1].strip() != _FENCE)
+
+
+def message_in(text: str) -> str:
+    """Return what a text says that was typed as a whole: without the quotes of a block, and a break at its end."""
+    lines = text.split("\n")
+    if len(lines) > 1 and lines[0].strip() == lines[-1].strip() == _FENCE:
+        return "\n".join(lines[1:-1])
+    return text.rstrip("\n")
+
+
+def read_file(path: str) -> IncomingFile:
+    """Read a file that the person wants to show; its name goes along, its place does not."""
+    from everloom.mind import IncomingFile  # noqa: PLC0415  loads the mind
+
+    file = Path(path).expanduser()
+    try:
+        # One byte more than anything that is kept shows that it is too large, without reading all of it.
+        with file.open("rb") as opened:
+            data = opened.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise Rejected(f"cannot read {path}: {error.strerror}", hint="give the path of a file") from None
+    if not data:
+        raise Rejected(f"{path} is empty", hint="give a file with content")
+    return IncomingFile(name=file.name, data=data)
+
+
 @dataclass(frozen=True, slots=True)
 class Heard:
     """The result of a message: its reply, and the exchange if it took place here; or why there is none yet.
@@ -67,13 +103,32 @@ class Heard:
 class Terminal:
     """A person at a terminal, in the conversation of a workspace."""
 
-    def __init__(self, conversation: Conversation, say: Say) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        say: Say,
+        using: Using = lambda _: None,
+        attached: tuple[IncomingFile, ...] = (),
+    ) -> None:
         self._conversation = conversation
         self._say = say
+        self._using = using
+        self._attached = attached
+        self._present_until = 0.0
 
     def tell(self, text: str, key: str | None = None) -> StreamMessage:
-        """Store a message, before anything else happens."""
-        return self._conversation.receive(text, channel=CHANNEL, key=key, is_whole=True)
+        """Store a message with what is attached to it, before anything else happens."""
+        from everloom.mind import IncomingMessage  # noqa: PLC0415  loads the mind
+
+        given = IncomingMessage(text=text, channel=CHANNEL, key=key, is_whole=True, attachments=self._attached)
+        told = self._conversation.take(given)
+        # Not before: of a message that is refused, the files go along with the next one.
+        self._attached = ()
+        return told
+
+    def attach(self, path: str) -> None:
+        """Send a file along with the next message."""
+        self._attached = (*self._attached, read_file(path))
 
     def hear(self, message: StreamMessage, seconds: float = _LONGEST_WAIT) -> Heard:
         """Answer a message here, or wait for the process that holds the turn; text is printed as it arrives."""
@@ -86,7 +141,7 @@ class Terminal:
 
         while True:
             try:
-                exchange = self._conversation.step(say) or exchange
+                exchange = self._conversation.step(say, using=self._using) or exchange
             except EverloomError as error:
                 return Heard(message, error=error, has_begun=any(spoken))
             if reply := self._conversation.reply_to(message.id):
@@ -111,7 +166,17 @@ class Terminal:
         return EverloomError(now.last_error or "the turn failed", hint="the message is stored")
 
     def arrived(self) -> list[StreamMessage]:
-        """Take the messages that the agent sent to the terminal on its own initiative."""
+        """Take the messages that the agent sent on its own initiative; whoever asks is reached here."""
+        now = time.monotonic()
+        if now >= self._present_until:
+            self._conversation.reached(CHANNEL, [""], _PRESENT_SECONDS)
+            self._present_until = now + _PRESENT_SECONDS / 3
+        self._conversation.settle()
         found = self._conversation.outbox(CHANNEL)
         self._conversation.fetched(found)
         return found
+
+    def leave(self) -> None:
+        """Say that nobody is at the terminal any more."""
+        self._present_until = 0.0
+        self._conversation.left(CHANNEL)

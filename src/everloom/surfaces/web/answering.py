@@ -28,6 +28,8 @@ log = logger_of(__name__)
 CHANNEL = "page"
 # A thread ends when nobody has looked at its conversation for so long, unless a message still waits for an answer.
 _IDLE_SECONDS = 600.0
+# For how long somebody counts as reached on the page after they last looked.
+_PRESENT_SECONDS = 30.0
 # How long closing waits for a turn that is under way; one that is not complete then is answered after the next start.
 _CLOSE_SECONDS = 5.0
 
@@ -49,6 +51,8 @@ class Answerer:
         self._has_model = has_model
         self._turns = 0
         self._asked_at = time.monotonic()
+        self._present_until = 0.0
+        self._watched_at = float("-inf")
         watch = TurnWatch(self._say, self._use, self._over)
         self._queue = Queue(self._conversation, answered=lambda _: self._deliver(), watch=watch)
         self._stop = Event()
@@ -66,6 +70,23 @@ class Answerer:
         """Note that somebody looks, or that there is something to answer."""
         self._asked_at = time.monotonic()
         self._queue.wake()
+
+    def watch(self) -> None:
+        """Note that somebody has the page open, and sees what comes."""
+        self._watched_at = time.monotonic()
+
+    def _arrive(self) -> None:
+        """Record that somebody is reached on the page; what waited elsewhere stands there from now on."""
+        now = time.monotonic()
+        if now < self._present_until or now - self._watched_at > _PRESENT_SECONDS / 3:
+            return
+        self._present_until = now + _PRESENT_SECONDS / 3
+        try:
+            self._conversation.reached(CHANNEL, [""], _PRESENT_SECONDS)
+            self._conversation.settle()
+        except EverloomError as error:
+            log.info("whoever looks at the page could not be noted: %s", error)
+        self._deliver()
 
     def stop(self) -> None:
         """End after the round that is under way."""
@@ -99,6 +120,8 @@ class Answerer:
 
     def _over(self) -> None:
         self.written, self.writing = self.writing or self.written, None
+        # Here, in the thread that answers: whoever looks at the page does not wait for a write.
+        self._arrive()
         if not self.is_wanted():
             self._stop.set()
 
@@ -125,12 +148,14 @@ class Answering:
         """Return whether this server can answer: a language model is configured."""
         return self._opening.take().llms(info).is_configured
 
-    def follow(self, info: WorkspaceInfo) -> None:
-        """Answer what waits in a workspace, from now on and in a thread."""
+    def follow(self, info: WorkspaceInfo, *, is_watched: bool = False) -> None:
+        """Answer what waits in a workspace, from now on and in a thread; say if somebody has the page open."""
         with self._lock:
             known = self._answerers.get(info.id)
             if known is not None:
                 known.touch()
+                if is_watched:
+                    known.watch()
                 return
             if self._opening.is_stopping:
                 return

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from everloom.errors import EverloomError, ProviderError, Rejected
 from everloom.secrets import logger_of
+from everloom.surfaces.cli.commands.terminal.display import Display
+from everloom.surfaces.cli.commands.terminal.look import look_around
 from everloom.surfaces.cli.runtime.command import Command
-from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.invocation import Invocation, own_command
 from everloom.surfaces.cli.runtime.output import Answer, json_text, printable
 from everloom.surfaces.cli.runtime.turns import stopping
 
@@ -33,11 +38,13 @@ _HOW = (
 @click.option(
     "--once", "text", metavar="TEXT", help="Send this message, print the reply and exit; - reads standard input."
 )
-def chat(invocation: Invocation, text: str | None) -> Answer:
+@click.option("--attach", "files", multiple=True, metavar="FILE", help="Send this file along; may be repeated.")
+@click.option("--no-color", is_flag=True, help="Print plain text: no colours and no signs of life.")
+def chat(invocation: Invocation, text: str | None, files: tuple[str, ...], no_color: bool) -> Answer:
     r"""Talk with the agent in one continuous conversation.
 
-    Each line is a message. To write several lines, end each with a backslash, or put them between two lines of triple
-    quotes. /help lists more commands; Ctrl-C abandons a reply, Ctrl-D leaves. Piped text is sent as one message.
+    Each line is a message, and so is a paste. Alt-Enter begins a new line; so does Enter after a backslash. /help lists
+    commands; Ctrl-C abandons a reply, Ctrl-D leaves. Piped text is sent as one message.
     """
     # A pipe is one message as a whole: a pasted letter must not become a turn for each of its lines.
     is_piped = text is None and not sys.stdin.isatty()
@@ -45,25 +52,42 @@ def chat(invocation: Invocation, text: str | None) -> Answer:
         raise Rejected(
             "an interactive conversation cannot be printed as JSON", hint="add --once TEXT, or pipe the text in"
         )
+    if files and (invocation.is_remote or (text is None and not is_piped)):
+        hint = "POST /messages of its gateway takes files" if invocation.is_remote else "add --once TEXT"
+        raise Rejected("files can be attached to one message here", hint=hint)
     heard = (sys.stdin.read() if is_piped or text == "-" else text) if text is not None or is_piped else None
+    display = Display(look_around(no_color=no_color))
     if invocation.is_remote:
-        return _chat_elsewhere(invocation, heard)
+        return _chat_elsewhere(invocation, heard, display)
     settings = invocation.settings_here()
     _require_model(settings)
     with invocation.open(settings) as loom:
         place = invocation.take(loom, may_create=True)
         mind = place.mind
         if heard is not None:
-            from everloom.surfaces.channels.terminal import Terminal  # noqa: PLC0415  loads the mind
+            from everloom.surfaces.channels.terminal import Terminal, read_file  # noqa: PLC0415  loads the mind
 
-            return _answer_once(lambda say: Terminal(mind.conversation, say), heard, as_json=invocation.as_json)
-        from everloom.surfaces.cli.commands.terminal import TerminalChat, seat_here  # noqa: PLC0415  a script needs none
+            attached = tuple(map(read_file, files))
+            terminal = partial(Terminal, mind.conversation, attached=attached)
+            return _answer_once(invocation, terminal, heard, display, is_silent=bool(attached))
+        from everloom.surfaces.cli.commands.terminal.sitting import TerminalChat, seat_here  # noqa: PLC0415  as below
 
-        turns = TerminalChat(place, mind, seat_here(loom, place, mind, write), write).run()
+        seat = seat_here(loom, place, mind, display, partial(_keep_model, invocation))
+        turns = TerminalChat(place, mind, seat, display).run()
     return _ended(turns)
 
 
-def _chat_elsewhere(invocation: Invocation, heard: str | None) -> Answer:
+def _keep_model(invocation: Invocation, model: str) -> str:
+    """Write a model into the settings file; returns what came of it."""
+    from everloom.surfaces.cli.commands.setup.config import write_setting  # noqa: PLC0415  loads pydantic
+
+    write_setting(invocation.file, "llm.large", model)
+    source = next(each.source for each in invocation.settings()[1] if each.name == "llm.large")
+    told = f"written to {invocation.file}"
+    return told if str(invocation.file) in source else f"{told}, but the next sitting reads it from {source}"
+
+
+def _chat_elsewhere(invocation: Invocation, heard: str | None, display: Display) -> Answer:
     """Talk with the agent of a server, which answers there."""
     from everloom.surfaces.channels.elsewhere import TerminalElsewhere  # noqa: PLC0415  loads the mind
 
@@ -72,10 +96,13 @@ def _chat_elsewhere(invocation: Invocation, heard: str | None) -> Answer:
         if mind.talk_status().model is None:
             raise EverloomError(f"{_NO_MODEL} on the server", hint=f"where the server runs, {_HOW}")
         if heard is not None:
-            return _answer_once(lambda say: TerminalElsewhere(place, say), heard, as_json=invocation.as_json)
-        from everloom.surfaces.cli.commands.terminal import TerminalChat, seat_elsewhere  # noqa: PLC0415  as above
+            return _answer_once(invocation, partial(TerminalElsewhere, place), heard, display)
+        from everloom.surfaces.cli.commands.terminal.sitting import (  # noqa: PLC0415  a script needs none
+            TerminalChat,
+            seat_elsewhere,
+        )
 
-        return _ended(TerminalChat(place, mind, seat_elsewhere(place, write), write).run())
+        return _ended(TerminalChat(place, mind, seat_elsewhere(place, display), display).run())
 
 
 def _ended(turns: int) -> Answer:
@@ -99,16 +126,30 @@ def _require_model(settings: Settings) -> None:
         raise EverloomError(f"{model} cannot be used: {error.message}", hint=f"{error.hint}; or {_HOW}") from error
 
 
-def _answer_once(seat: Callable[[Say], Terminal | TerminalElsewhere], text: str, *, as_json: bool) -> Answer:
-    """Send one message and return the reply, which is streamed unless JSON was asked for."""
+def _answer_once(
+    invocation: Invocation,
+    seat: Callable[[Say], Terminal | TerminalElsewhere],
+    text: str,
+    display: Display,
+    *,
+    is_silent: bool = False,
+) -> Answer:
+    """Send one message and return the reply, which is streamed unless JSON was asked for.
+
+    A file needs no words: a recording says what it says.
+    """
     from everloom.kernel.texts import checked  # noqa: PLC0415
 
-    said = checked(text.strip(), "the message")
-    terminal = seat((lambda _: None) if as_json else write)
-    heard = terminal.hear(terminal.tell(said))
+    said = text.strip() if is_silent else checked(text.strip(), "the message")
+    is_shown = not invocation.as_json and display.look.is_lively
+    terminal = seat((lambda _: None) if invocation.as_json else display.say if is_shown else write)
+    with display.thinking() if is_shown else nullcontext():
+        heard = terminal.hear(terminal.tell(said))
+    if is_shown:
+        display.end()
     if heard.error is not None:
         return Answer({"message": heard.message.id}, failure=heard.error)
-    if not as_json:
+    if not is_shown and not invocation.as_json:
         click.echo()
     return Answer(_result_of(heard))
 
@@ -143,25 +184,37 @@ log = logger_of("everloom.gateway")
 )
 @click.option("--no-http", is_flag=True, help="Do not open a port.")
 @click.option("--no-tasks", is_flag=True, help="Leave background work to `everloom worker`.")
-def gateway(
-    invocation: Invocation, host: str, port: int, names: tuple[str, ...], no_http: bool, no_tasks: bool
-) -> Answer:
+@click.option(
+    "--print-unit",
+    "system",
+    is_flag=False,
+    flag_value="here",
+    default=None,
+    type=click.Choice(["systemd", "launchd", "here"]),
+    metavar="[systemd|launchd]",
+    help="Print a service unit that keeps this gateway running, for this kind of machine or the named one, and exit.",
+)
+def gateway(invocation: Invocation, system: str | None, names: tuple[str, ...], **chosen: Any) -> Answer:
     """Run the conversation on every channel until stopped.
 
-    Telegram runs if TELEGRAM_BOT_TOKEN is set, for the chats listed in telegram.chats. Programs use POST /messages, or
-    POST /webhook with a signature if EVERLOOM_WEBHOOK_SECRET is set. Messages from `everloom chat` are answered too.
+    Telegram, Slack, Discord and Matrix run if their tokens are set, e-mail if email.address is: see the page about
+    channels. Programs use POST /messages, or POST /webhook with a signature if EVERLOOM_WEBHOOK_SECRET is set. Messages
+    from `everloom chat` are answered too.
     """
+    if system is not None:
+        return _print_unit(invocation, system, names, chosen)
     from everloom.surfaces.channels.gateway import Gateway, GatewayPlan  # noqa: PLC0415  loads the mind
 
     settings = invocation.settings_here()
     _require_model(settings)
-    plan = GatewayPlan(with_tasks=not no_tasks)
-    if not no_http:
+    with_tasks = not chosen["no_tasks"]
+    plan = GatewayPlan(with_tasks=with_tasks)
+    if not chosen["no_http"]:
         from everloom.surfaces.web import serving  # noqa: PLC0415  loads the web
 
         # The web packages give the root logger a handler of their own: every line would be written twice.
         logging.getLogger("everloom").propagate = False
-        plan = GatewayPlan(*serving.bind(host, port), names, with_tasks=not no_tasks)
+        plan = GatewayPlan(*serving.bind(chosen["host"], chosen["port"]), names, with_tasks=with_tasks)
     # The port is bound by now: if it is in use, nothing else has been started yet.
     with invocation.open(settings) as loom, stopping() as stop:
         place = invocation.take(loom)
@@ -172,6 +225,36 @@ def gateway(
         finally:
             runs.close()
     return Answer({"workspace": place.name, "state": "stopped"}, ["stopped; nothing is lost"])
+
+
+def _print_unit(invocation: Invocation, system: str, names: tuple[str, ...], chosen: Mapping[str, Any]) -> Answer:
+    """Print a unit that runs this gateway with this configuration."""
+    from everloom.settings import PREFIX  # noqa: PLC0415  loads pydantic
+    from everloom.store import redact  # noqa: PLC0415
+    from everloom.surfaces.cli.render.units import UnitPlan, unit_text  # noqa: PLC0415
+
+    settings, origins = invocation.settings()
+    invocation.settings_here(settings)
+    kind = ("launchd" if sys.platform == "darwin" else "systemd") if system == "here" else system
+    given: dict[str, object] = {"--config": invocation.file.absolute() if invocation.file.exists() else None}
+    given |= {"--store": invocation.address, "-w": invocation.workspace}
+    variables = [
+        each.name.partition(".")[2].upper()
+        if each.name.startswith("secrets.")
+        else f"{PREFIX}{each.name.replace('.', '_')}".upper()
+        for each in origins
+        if each.source == "environment" or (each.name.startswith("secrets.") and each.value == "set")
+    ]
+    if invocation.address is not None and redact(invocation.address) != invocation.address:
+        # An address with a password is a secret, and a unit is none.
+        given["--store"] = None
+        variables.append(f"{PREFIX}STORE_URL")
+    words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    words += [word for name in names for word in ("--allow-host", name)]
+    words += [flag for flag in ("--no-http", "--no-tasks") if chosen[flag[2:].replace("-", "_")]]
+    command = [*own_command(), "gateway", "--host", chosen["host"], "--port", str(chosen["port"]), *words]
+    text = unit_text(kind, UnitPlan(command, str(Path.home()), variables))
+    return Answer({"system": kind, "text": text, "command": command, "variables": variables}, [text])
 
 
 def _announce_gateway(running: RunningParts, workspace: str, *, as_json: bool) -> None:

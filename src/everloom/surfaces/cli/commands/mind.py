@@ -1,15 +1,19 @@
-"""`everloom mind …` and `everloom notes …`: the stored conversation, and the notes shared with the agent."""
+"""`everloom mind …`, `facts …`, `notes …`: the conversation, what was learnt from it, the notes shared with it."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from everloom.errors import Conflict, NotFound
-from everloom.surfaces.cli.runtime.command import Group
+from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.answer.encode import as_data
+from everloom.surfaces.cli.commands.trust.hands import actions, mcp
+from everloom.surfaces.cli.runtime.command import Command, Group
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer
 from everloom.surfaces.cli.runtime.verbs import call, command_of, group_of
@@ -23,6 +27,41 @@ _ALL_NAMES = 100_000
 _FACULTY = FACULTIES["mind"]
 mind = group_of(_FACULTY)
 mind.add_command(command_of(_FACULTY, _FACULTY.verb("search_memory"), name="search"))
+
+mind.add_command(actions)
+mind.add_command(mcp)
+
+
+@mind.command(cls=Command)
+@click.argument("message", metavar="ID", type=click.IntRange(min=1))
+@click.option("--number", default=1, show_default=True, type=click.IntRange(min=1), help="Which one of the message.")
+@click.option("--to", "target", metavar="FILE", help="Write it to this file, which must not exist yet.")
+def attachment(invocation: Invocation, message: int, number: int, target: str | None) -> Answer:
+    """Write a file that came with a message to a file of yours; without --to, show what it is.
+
+    `everloom mind log` shows the ids of messages and what came with them.
+    """
+    with invocation.enter_here() as workspace:
+        found, data = workspace.mind.conversation.attached(message, number)
+    told = {name: value for name, value in as_data(found).items() if name != "tokens"}
+    if target is None:
+        lines = [f"{found.name}: {found.media_type}, {found.size:,} bytes, sha256 {found.hash}"]
+        return Answer(told, [*lines, *([found.text] if found.text else ["--to FILE writes it to a file"])])
+    _write_new(Path(target), data)
+    return Answer({**told, "file": target}, [f"{found.name} → {target} ({found.size:,} bytes)"])
+
+
+def _write_new(file: Path, data: bytes) -> None:
+    """Write a file that does not exist yet, readable by its owner only: what it holds was meant for one person."""
+    try:
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
+            opened.write(data)
+    except FileExistsError:
+        raise Conflict(f"{file} already exists", hint="choose another name") from None
+    except OSError as error:
+        raise Rejected(
+            f"cannot write {file}: {error.strerror}", hint="choose a directory that you can write to"
+        ) from None
 
 
 @mind.group(cls=Group)
@@ -43,6 +82,27 @@ def add_scheduled(invocation: Invocation, at: str, words: tuple[str, ...], every
     written = {"at": at, "text": " ".join(words), "every": every}
     answer = call(invocation, _FACULTY, _FACULTY.verb("schedule_message"), written)
     return Answer({"scheduled": answer.result}, answer.text)
+
+
+@mind.group(cls=Group)
+def intentions() -> None:
+    """List, add and drop what is to come up when something is next spoken of."""
+
+
+intentions.add_command(command_of(_FACULTY, _FACULTY.verb("list_intentions"), name="list", listed_as="intentions"))
+intentions.add_command(command_of(_FACULTY, _FACULTY.verb("set_intention"), name="add"))
+intentions.add_command(command_of(_FACULTY, _FACULTY.verb("drop_intention"), name="drop"))
+
+
+@click.group(cls=Group)
+def facts() -> None:
+    """List, change and forget what the agent has learnt from the conversation."""
+
+
+for _name in ("show", "edit", "forget", "restore"):
+    facts.add_command(command_of(_FACULTY, _FACULTY.verb(f"{_name}_fact"), name=_name))
+for _name in ("list", "prune"):
+    facts.add_command(command_of(_FACULTY, _FACULTY.verb(f"{_name}_facts"), name=_name))
 
 
 @click.group(cls=Group)

@@ -38,7 +38,7 @@ _SECONDS = 0.2
     help="Our own format, which loses nothing; or that of cognee, or of the official MCP memory server.",
 )
 @click.option("--vectors", is_flag=True, help="Take the vectors along; otherwise an import makes them again.")
-@click.option("--no-files", is_flag=True, help="Leave out the files of graphs and notes.")
+@click.option("--no-files", is_flag=True, help="Leave out the files of graphs, notes and attachments.")
 @click.option("--with-secrets", is_flag=True, help="Keep what looks like a key or a password; otherwise it is masked.")
 def export(
     invocation: Invocation,

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from math import hypot
 from zoneinfo import ZoneInfo
 
 from everloom.clock import shown
@@ -13,7 +14,8 @@ from everloom.episodic.changes import ChangedNodes
 from everloom.episodic.entries import MemoryEntry, MemoryUpdated, NotesUpdated
 from everloom.episodic.patrol import Patrolled, PatrolReport
 from everloom.episodic.recall import ClusterMemory, ContextBlocks, FoundScenes, Recall, SaidMessage
-from everloom.episodic.scenes import MergedNodes, Node, SceneChange, SceneHistory
+from everloom.episodic.scenes import ClusterMap, MergedNodes, Node, SceneChange, SceneHistory, SceneList
+from everloom.episodic.scenes.overview import PlacedCluster
 from everloom.episodic.story import Story
 from everloom.surfaces.cli.render.parts import Part, Renderer
 from everloom.surfaces.cli.render.plot import can_draw
@@ -56,6 +58,58 @@ def _node(value: Node, _zone: ZoneInfo) -> Iterator[Part]:
     ]
     yield value.text
     yield Table([(name, each) for name, each in facts if each not in ("", ())])
+
+
+def _scenes(value: SceneList, zone: ZoneInfo) -> Iterator[Part]:
+    if value.cluster is not None:
+        yield f"{value.cluster.name}: {value.cluster.digest}" if value.cluster.digest else value.cluster.name
+    if not value.nodes:
+        yield "no scenes"
+        return
+    rows = []
+    for each in value.nodes:
+        day = str(each.scene.day) if each.scene.day else shown(each.created_at, zone).split()[0]
+        state = ", ".join([each.status, *(["pinned"] if each.pinned else [])])
+        rows.append(
+            (
+                str(each.id),
+                day,
+                state,
+                f"{each.strength:.2f}",
+                str(each.cluster_id),
+                each.text.removeprefix(f"{day} — "),
+            )
+        )
+    yield Table(rows, ("id", "day", "state", "strength", "cluster", "scene"))
+    if value.next_before is not None:
+        yield f"older ones: --before {value.next_before}"
+
+
+def _map(value: ClusterMap, _zone: ZoneInfo) -> Iterator[Part]:
+    if not value.clusters:
+        yield "there are no clusters yet: the first patrol creates them"
+        return
+    rows = []
+    for each in value.clusters:
+        it = each.cluster
+        where = None if each.x is None or each.y is None else f"{each.x:+.2f} {each.y:+.2f}"
+        rows.append((str(it.id), it.name, it.nodes, it.active, it.dying, where, _nearest(each, value), it.digest))
+    yield Table(rows, ("id", "cluster", "scenes", "active", "dying", "place", "nearest", "what it is about"))
+    if not value.is_whole:
+        yield "there are more: --limit"
+
+
+def _nearest(placed: PlacedCluster, whole: ClusterMap) -> str | None:
+    """Name the cluster that is most alike."""
+    others = [(_apart(placed, each), each.cluster) for each in whole.clusters if each is not placed]
+    known = [(apart, cluster) for apart, cluster in others if apart is not None]
+    return min(known, key=lambda each: each[0])[1].name if known else None
+
+
+def _apart(one: PlacedCluster, other: PlacedCluster) -> float | None:
+    if one.x is None or one.y is None or other.x is None or other.y is None:
+        return None
+    return hypot(one.x - other.x, one.y - other.y)
 
 
 def _changed(value: ChangedNodes, _zone: ZoneInfo) -> Iterator[Part]:
@@ -121,6 +175,7 @@ def _patrolled(value: Patrolled, zone: ZoneInfo) -> Iterator[Part]:
 
 RENDERERS: dict[type, Renderer] = {
     ChangedNodes: _changed,
+    ClusterMap: _map,
     ClusterMemory: lambda it, _: [it.text or "there are no clusters yet: the first patrol creates them"],
     ContextBlocks: lambda it, _: [it.system_prompt, "", it.snapshot, "", "# Recent scenes", it.recent_nodes],
     FoundScenes: lambda it, _: [it.text],
@@ -133,6 +188,7 @@ RENDERERS: dict[type, Renderer] = {
     Patrolled: _patrolled,
     Recall: lambda it, _: [it.text or f"nothing: {it.reason}"],
     SceneHistory: _history,
+    SceneList: _scenes,
     Story: _story,
     SaidMessage: lambda it, _: [f"[{it.id}]{'' if it.fits else ' (does not fit well)'} {it.text}"],
 }

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -184,12 +184,19 @@ def _cell(value: object) -> str:
     return shortened(printable(str(value)))
 
 
-# `len` counts characters; combining marks take no column, and East Asian wide characters take two.
 def width(text: str) -> int:
     """Count the columns that a text takes on a terminal."""
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
-    )
+    return len(text) if text.isascii() and text.isprintable() else sum(map(columns_of, text))
+
+
+# `len` counts characters; marks and joiners take no column, and East Asian wide characters take two.
+@lru_cache(maxsize=4_096)
+def columns_of(char: str) -> int:
+    """Count the columns that a character takes on a terminal."""
+    # The vowels and finals of Hangul are drawn into the syllable that their initial began.
+    if unicodedata.category(char) in {"Mn", "Me", "Cf", "Cc"} or "\u1160" <= char <= "\u11ff":
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 @contextmanager

@@ -25,6 +25,7 @@ COMMANDS = {
     "config": ("setup.config", "Show each setting and where it came from, or change one."),
     "doctor": ("setup.checkup", "Check that everything works, and say how to fix what does not."),
     "workspace": ("setup.workspace", "List, create, change and remove workspaces."),
+    "people": ("setup.people", "List, add and remove the people and groups that the agent talks with."),
     "remember": ("semantic", "Store one observation; subjects that do not exist yet are created."),
     "recall": ("semantic", "Answer a question, or show what is known about a subject."),
     "orient": ("semantic", "Show who you are, how you work and where things stand."),
@@ -53,8 +54,10 @@ COMMANDS = {
     "chat": ("chat", "Talk with the agent in one continuous conversation."),
     "gateway": ("chat", "Run the conversation on every channel until stopped."),
     "mind": ("mind", "Inspect the conversation: log, array, compactions, heartbeats, scheduled messages."),
+    "facts": ("mind", "List, change and forget what the agent has learnt from the conversation."),
     "notes": ("mind", "Read and write the notes that you share with the agent."),
     "usage": ("usage", "Show what language models used: tokens, cache, dollars, context."),
+    "models": ("usage", "List the language models that are known: price, window, abilities."),
     "schedule": (
         "setup.schedule",
         "Print the configuration that makes a system scheduler maintain the memory every day.",

@@ -40,6 +40,7 @@ _DOES = {
     "schedule": "sends messages that were planned",
     "heartbeat": "lets the agent speak first",
     "self_awareness": "goes over the notes every night",
+    "alerts": "tells the person what models cost",
 }
 
 

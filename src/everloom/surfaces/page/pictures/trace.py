@@ -16,13 +16,14 @@ _PLOT_HEIGHT = HEIGHT - TOP - BOTTOM
 
 @dataclass(frozen=True, slots=True)
 class TracePoint:
-    """One turn: what its request took of the model's window."""
+    """One turn: what its request took of the model's window, and which share of what it sent came from a cache."""
 
     id: int
     at: datetime
     tokens: int
     window: int
     model: str
+    cached_share: float | None = None
 
     @property
     def share(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,8 +28,13 @@ def config(context: click.Context) -> Answer | None:
     invocation: Invocation = context.obj
     rows = [_without_secret(origin) for origin in invocation.settings()[1]]
     result = {"file": str(invocation.file), "exists": invocation.file.exists(), "settings": rows}
-    table = Table([(row["name"], row["value"], row["source"]) for row in rows], ("setting", "value", "from"))
+    table = Table([(row["name"], _short(row["value"]), row["source"]) for row in rows], ("setting", "value", "from"))
     return Answer(result, [table])
+
+
+def _short(value: object) -> object:
+    """Write a table of settings as the names in it; JSON has all of it."""
+    return ", ".join(value) if isinstance(value, Mapping) else value
 
 
 def _without_secret(origin: SettingOrigin) -> dict[str, object]:
@@ -79,5 +85,7 @@ def _understood(name: str, text: str) -> object:
         raise Rejected("secrets do not belong in a file", hint="set it in the environment instead")
     settings = validated({name: text}, {name: "the command line"})
     value: object = getattr(getattr(settings, section), key)
+    if isinstance(value, Mapping):
+        raise Rejected(f"{name} is a table", hint=f"write [{name}.NAME] into the file by hand: `everloom config path`")
     # A file of settings and an answer in JSON know text, and no paths.
     return str(value) if isinstance(value, Path) else value

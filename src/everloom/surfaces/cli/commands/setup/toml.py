@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from everloom.errors import EverloomError, Rejected
-from everloom.settings import Section, Settings, dotted
+from everloom.sections import Section
+from everloom.settings import Settings, dotted
 
 _HEAD = """\
 # Settings of everloom. A line that begins with # shows a default; remove the # to change it.

@@ -85,7 +85,7 @@ class Listener:
     def _news(self) -> str:
         """Read what was stored or has changed since the last look."""
         if self._visit.may_write:
-            self._visit.answering.follow(self._workspace.info)
+            self._visit.answering.follow(self._workspace.info, is_watched=True)
         lines = lines_of(self._workspace, _AGAIN)
         if not self._states and self._has_missed(lines, _AGAIN):
             lines = lines_of(self._workspace, _MOST_MISSED)

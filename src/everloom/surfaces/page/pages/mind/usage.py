@@ -14,6 +14,7 @@ from everloom.surfaces.page.paths import WORKSPACE, look
 from everloom.surfaces.page.pictures.bars import Column, stacked_bars
 from everloom.surfaces.page.pictures.trace import TracePoint, trace
 from everloom.surfaces.page.visit import Visit
+from everloom.wiring.usage import alerts_of, money_of
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
@@ -48,8 +49,8 @@ def usage(visit: Visit) -> Response:
         models=_grouped(every, "model"),
         turns=turns[::-1],
         context=_context(visit, turns) if len(turns) > 1 else None,
-        spent_today=workspace.loom.spent_today(workspace.info),
-        budget=workspace.loom.settings.mind.dollars_a_day,
+        today=money_of(workspace),
+        alerts=alerts_of(workspace),
     )
 
 
@@ -106,7 +107,14 @@ def _turns(workspace: Workspace) -> list[TracePoint]:
     """Read how full the context was in the latest turns, oldest first."""
     found = workspace.mind.conversation.exchanges(_TURNS)
     return [
-        TracePoint(each.id, each.ended_at, each.context_tokens, each.context_window, each.model)
+        TracePoint(
+            each.id,
+            each.ended_at,
+            each.context_tokens,
+            each.context_window,
+            each.model,
+            each.usage.cached_share,
+        )
         for each in reversed(found)
         if each.context_window
     ]
