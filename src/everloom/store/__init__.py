@@ -7,10 +7,11 @@ observation or a scene is: a faculty names a statement and passes values to it.
 from __future__ import annotations
 
 from everloom.store.address import as_url, open_store, redact, sqlite_url, without_secrets
-from everloom.store.contract import Params, Reach, Row, Scrubbed, Store, Unit, VectorHit
+from everloom.store.contract import Lookup, Params, Reach, Row, Scrubbed, Store, Unit, VectorHit, look_up
 from everloom.store.engine import columns_of, value_from
 
 __all__ = [
+    "Lookup",
     "Params",
     "Reach",
     "Row",
@@ -20,6 +21,7 @@ __all__ = [
     "VectorHit",
     "as_url",
     "columns_of",
+    "look_up",
     "open_store",
     "redact",
     "sqlite_url",

@@ -75,6 +75,18 @@ class StoreLimits:
     prepared_statements: bool = True
 
 
+class Lookup(NamedTuple):
+    """A statement that reads, with its values."""
+
+    name: str
+    params: Params
+
+
+def look_up(name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> Lookup:
+    """Name a statement that reads, to be asked together with others."""
+    return Lookup(name, params)
+
+
 class IndexedWords(NamedTuple):
     """The words of a document as its row lists them, and whether it is current."""
 
@@ -117,8 +129,20 @@ class Unit(Protocol):
         """Run a named statement and return how many rows it changed."""
         ...
 
+    def send(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> None:
+        """Run a named statement whose count nobody needs.
+
+        It runs before every later one of this unit, but an engine may wait with it until there is one, to save a round
+        trip: what it refuses is raised there, or at the end of the unit.
+        """
+        ...
+
     def many(self, name: str, rows: Iterable[Mapping[str, Value]], /) -> None:
-        """Run a named statement once for each row of values."""
+        """Run a named statement once for each row of values; like `send`, perhaps later."""
+        ...
+
+    def together(self, *lookups: Lookup) -> list[list[Row]]:
+        """Return every row of several statements, none of which depends on another: one round trip for all."""
         ...
 
     def one(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> Row | None:

@@ -24,6 +24,7 @@ from everloom.store.checksums import COLUMN
 from everloom.store.contract import (
     EVERYTHING,
     IndexedWords,
+    Lookup,
     Probe,
     Reach,
     Row,
@@ -68,6 +69,8 @@ _WRITE_SECONDS = 60.0
 # For copies, maintenance and the removal of a workspace, which take as long as there are rows.
 _LONG_SECONDS = 3_600.0
 _LIMITS = StoreLimits()
+# Rows that wait at most until they are sent.
+_MOST_WAITING = 1_000
 # The workspace of units that concern the store itself.
 _NOWHERE = 0
 # The upper half of the advisory lock of a workspace; the lower half is its id.
@@ -108,13 +111,35 @@ class PostgresUnit:
         self._connection = connection
         self._sql = statements("postgresql")
         self._sealings = sealings("postgresql")
+        # What was sent and has not reached the server yet: a statement, and the values of each of its rows.
+        self._waiting: list[tuple[str, list[dict[str, _Given]]]] = []
 
     def _execute(
         self, name: str, params: Mapping[str, _Given], written: Mapping[str, int] | None = None
-    ) -> psycopg.Cursor[dict[str, object]]:
-        values = {key: list(value) if isinstance(value, tuple) else value for key, value in params.items()}
+    ) -> psycopg.Cursor[DictRow]:
         sql = self._sql[name].format(**written) if written else self._sql[name]
-        return self._connection.execute(sql, self._sealed(name, {"workspace": self.workspace, **values}), binary=True)
+        (cursor,) = self._reach([(sql, self._bound(name, params))])
+        return cursor
+
+    def _reach(self, statements: Sequence[tuple[str, dict[str, _Given] | None]]) -> list[psycopg.Cursor[DictRow]]:
+        """Run statements in one round trip, after those that wait."""
+        if len(statements) == 1 and not self._waiting:
+            return [self._connection.execute(sql, values, binary=True) for sql, values in statements]
+        waiting, self._waiting = self._waiting, []
+        # The first that fails keeps those behind it from running, and is the one whose error is raised.
+        with self._connection.pipeline():
+            for sql, rows in waiting:
+                self._connection.cursor().executemany(sql, rows)
+            return [self._connection.execute(sql, values, binary=True) for sql, values in statements]
+
+    def commit(self) -> None:
+        """End the transaction together with what waits; the store calls this."""
+        self._reach([("COMMIT", None)])
+
+    def _bound(self, name: str, params: Mapping[str, _Given]) -> dict[str, _Given]:
+        """Complete the values of a statement."""
+        values = {key: list(value) if isinstance(value, tuple) else value for key, value in params.items()}
+        return self._sealed(name, {"workspace": self.workspace, **values})
 
     def _sealed(self, name: str, params: dict[str, _Given]) -> dict[str, _Given]:
         """Add the checksum of the row, if the statement writes content."""
@@ -126,11 +151,25 @@ class PostgresUnit:
         """Run a named statement and return how many rows it changed."""
         return self._execute(name, params).rowcount
 
+    def send(self, name: str, /, **params: _Given) -> None:
+        """Run a named statement with the next one."""
+        self._wait_with(name, [self._bound(name, params)])
+
     def many(self, name: str, rows: Iterable[Mapping[str, _Given]], /) -> None:
-        """Run a named statement once for each row of values."""
-        with self._connection.cursor() as cursor:
-            bound = [self._sealed(name, {"workspace": self.workspace, **row}) for row in rows]
-            cursor.executemany(self._sql[name], bound)
+        """Run a named statement once for each row of values, with the next one."""
+        self._wait_with(name, [self._sealed(name, {"workspace": self.workspace, **row}) for row in rows])
+
+    def _wait_with(self, name: str, rows: list[dict[str, _Given]]) -> None:
+        if rows:
+            self._waiting.append((self._sql[name], rows))
+        # Bounded, because an import sends as much as there is; then it is worth a round trip by itself.
+        if sum(len(each) for _, each in self._waiting) > _MOST_WAITING:
+            self._reach([])
+
+    def together(self, *lookups: Lookup) -> list[list[Row]]:
+        """Return every row of several statements, in one round trip."""
+        asked = [(self._sql[each.name], self._bound(each.name, each.params)) for each in lookups]
+        return [cast("list[Row]", cursor.fetchall()) for cursor in self._reach(asked)]
 
     def one(self, name: str, /, **params: _Given) -> Row | None:
         """Return the first row, or None."""
@@ -239,6 +278,7 @@ class PostgresUnit:
 
     def _take_time(self) -> None:
         """Let this unit take as long as there are rows."""
+        self._reach([])
         self._connection.execute(f"SET LOCAL statement_timeout = '{_LONG_SECONDS:.0f}s'".encode())
         self.allow(_LONG_SECONDS)
 
@@ -347,8 +387,9 @@ class PostgresStore:
         connection = self._begin(begin, patience, need)
         try:
             constants = Constants(self._constants)
-            yield PostgresUnit(connection, workspace, constants)
-            connection.execute("COMMIT")
+            unit = PostgresUnit(connection, workspace, constants)
+            yield unit
+            unit.commit()
             constants.publish()
         except psycopg.Error as error:
             # Not repeated here: if the connection broke during COMMIT, nobody knows whether it happened. The caller

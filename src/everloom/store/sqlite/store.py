@@ -24,6 +24,7 @@ from everloom.store.checksums import COLUMN, Sealing
 from everloom.store.contract import (
     EVERYTHING,
     IndexedWords,
+    Lookup,
     Probe,
     Reach,
     Row,
@@ -118,6 +119,10 @@ class SqliteUnit:
         """Run a named statement and return how many rows it changed."""
         return self._execute(name, params).rowcount
 
+    def send(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> None:
+        """Run a named statement, at once: there is no round trip to save."""
+        self._execute(name, params)
+
     def many(self, name: str, rows: Iterable[Mapping[str, Value]], /) -> None:
         """Run a named statement once for each row of values."""
         self._connection.executemany(self._sql[name], self._bound(rows, self._sealings.get(name)))
@@ -130,6 +135,10 @@ class SqliteUnit:
     def all(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> list[Row]:
         """Return every row."""
         return self._execute(name, params).fetchall()
+
+    def together(self, *lookups: Lookup) -> list[list[Row]]:
+        """Return every row of several statements, one after the other."""
+        return [self.all(each.name, **each.params) for each in lookups]
 
     def ids(self, count: int) -> range:
         """Take fresh ids from the counter; the write lock makes them grow in commit order."""
