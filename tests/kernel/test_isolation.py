@@ -17,6 +17,7 @@ from everloom.errors import Conflict, EverloomError, NotFound
 from everloom.kernel.journal import answered_before, keep_receipt, session_from
 from everloom.kernel.search import Scope
 from everloom.loom import Workspace
+from everloom.store.contract import Numbers
 from tests.store.ground import (
     NOW,
     asking,
@@ -65,6 +66,9 @@ class Neighbours(RuleBasedStateMachine):
         self.places = [loom.workspace(name, session="the same label") for name in NAMES]
         self.ask = self.held.enter_context(asking(self.url))
         for number, place in enumerate(self.places):
+            # Workspaces may give the same ids; here each id tells whose it is.
+            with loom.store.write(place.info.id) as unit:
+                unit.count_on(Numbers(number * 10_000, 0))
             for item in place.add([note("The tide is high."), insight(f"{place.name} watches tides.")]):
                 self.owner[item] = number
 

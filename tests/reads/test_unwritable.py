@@ -46,8 +46,7 @@ def stuck_writer(url: str) -> Iterator[None]:
             other.execute("ROLLBACK")
         return
     with psycopg.connect(as_superuser(url)) as server, server.transaction(force_rollback=True):
-        for row in server.execute("SELECT id FROM workspace").fetchall():
-            server.execute("SELECT pg_advisory_xact_lock(%s)", ((0x6D696E64 << 32) | row[0],))
+        server.execute("SELECT * FROM write_lock FOR UPDATE")
         server.execute("SELECT * FROM item FOR UPDATE")
         tables = server.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
         for (name,) in tables:

@@ -218,10 +218,12 @@ def assert_file_is_sound(ask: Ask, documents: Sequence[dict[str, Any]]) -> None:
     ask("CREATE VIRTUAL TABLE temp.instances USING fts5vocab (main, words, instance)")
     indexed = Counter(tuple(row.values()) for row in ask("SELECT doc, col, term FROM temp.instances"))
     expected: Counter[tuple[Any, ...]] = Counter()
+    bases = {row["id"]: row["word_base"] for row in ask("SELECT id, word_base FROM workspace")}
     for row in documents:
+        number = bases[row["workspace_id"]] + row["item_id"]
         mark = f"{row['workspace_id']}{'.' if row['retired_at'] is None else '~'}"
         for column, words in (("text", row["words"]), ("context", row["context_words"])):
-            expected.update((row["item_id"], column, mark + word) for word in words.split())
+            expected.update((number, column, mark + word) for word in words.split())
     assert indexed == expected
 
 

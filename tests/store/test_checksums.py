@@ -42,6 +42,7 @@ def taking_back(engine: Engine) -> list[str]:
         *indexes,
         *(f"DROP TABLE {table}" for table in reversed(tables)),
         *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in reversed(columns)),
+        *(f"CREATE SEQUENCE {name}" for name in re.findall(r"DROP SEQUENCE (\w+)", later)),
     ]
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from everloom.clock import ManualClock
@@ -15,6 +16,7 @@ from everloom.errors import EverloomError, StoreError
 from everloom.store import migrations, open_store
 from everloom.store.migrations import MigrationStep, steps
 from everloom.store.statements import Engine
+from tests.engines import PostgresServer
 from tests.store.ground import assert_agreement, is_sqlite, note, open_at, rows_of
 from tests.store.nursery import Nursery
 
@@ -31,6 +33,13 @@ INSERT INTO compass SELECT id, 270 FROM workspace;
 FAILURE = ADDITION + "INSERT INTO nowhere VALUES (1);\n"
 # Leaves a row whose workspace does not exist.
 DANGLING = ADDITION + "INSERT INTO compass VALUES (987654, 1);\n"
+
+
+# The migration that gave every workspace its own counter.
+COUNTERS = next(step.number for step in KNOWN["postgresql"] if step.name == "counters")
+OLD_WORKSPACE = """
+INSERT INTO workspace (id, name, name_key, description, time_zone, created_at)
+VALUES (%(id)s, %(name)s, %(name)s, '', 'UTC', %(id)s)"""
 
 
 def with_step(sql: str) -> Callable[[Engine], tuple[MigrationStep, ...]]:
@@ -68,6 +77,28 @@ def test_an_old_store_is_migrated_when_it_is_opened(
     open_store(old, clock).close()
     assert version(old) == NEXT
     assert_agreement(old)
+
+
+@pytest.mark.promise("store.ids-in-commit-order")
+def test_ids_go_on_in_every_workspace_when_each_begins_to_count_for_itself(
+    postgres_server: PostgresServer, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgres_server.database() as url:
+        before = tuple(step for step in KNOWN["postgresql"] if step.number < COUNTERS)
+        with monkeypatch.context() as older:
+            older.setattr(migrations, "steps", lambda _: before)
+            open_store(url, clock).close()
+        with psycopg.connect(url, autocommit=True) as server:
+            server.execute("SELECT setval('item_counter', 4711), setval('revision_counter', 42)")
+            for number, name in enumerate(("james", "anna"), 1):
+                server.execute(OLD_WORKSPACE, {"id": number, "name": name})
+        with open_at(url) as loom:
+            for name in ("james", "anna", "new"):
+                with loom.store.write(loom.workspace(name).info.id) as unit:
+                    assert list(unit.ids(2)) == [4712, 4713]
+            for each in loom.workspaces.list():
+                with loom.store.read(each.id) as unit:
+                    assert unit.numbers() == (4713, 0 if each.name == "new" else 42)
 
 
 @pytest.mark.promise("store.row-level-security")

@@ -107,6 +107,26 @@ def test_an_id_that_was_given_before_a_restore_is_not_given_again(
         assert loom.workspace("james").add([note("Written after the restore.")])[0] > known
 
 
+@pytest.mark.promise("restore.ids-go-on")
+def test_workspaces_that_gave_the_same_ids_stay_apart_in_a_backup_and_after_it(
+    postgres_url: str, tmp_path: Path, clock: ManualClock, lend_store_url: Callable[[], AbstractContextManager[str]]
+) -> None:
+    with open_at(postgres_url) as loom:
+        known = {name: loom.workspace(name).add([note(f"{name} sails.")]) for name in ("james", "anna")}
+        loom.store.backup(tmp_path / "copy.db")
+    assert known["james"] == known["anna"]
+    with lend_store_url() as url:
+        restore(tmp_path / "copy.db", url, clock, force=True)
+        assert_agreement(url)
+        with open_at(url) as loom:
+            for name, ids in known.items():
+                place = loom.workspace(name)
+                assert [(hit.id, hit.text) for hit in place.search("sails")] == [(ids[0], f"{name} sails.")]
+                assert place.add([note(f"{name} rests.")])[0] > ids[0]
+            assert loom.store.health(deep=True).problems == ()
+        assert_agreement(url)
+
+
 @pytest.mark.promise("restore.checks-first")
 @pytest.mark.parametrize("what", ["missing", "garbage", "foreign", "truncated", "newer", "empty"])
 def test_a_backup_that_is_none_leaves_the_store_alone(

@@ -20,7 +20,7 @@ HOME = Path(str(resources.files("everloom.store"))) / "sql"
 PACKAGE = Path(everloom.__file__).parent
 HEADING = re.compile(r"^-- name: (\w+)(?: \((\w+)\))?$", re.MULTILINE)
 BOUND = re.compile(
-    r"workspace_id = :workspace\b|INSERT INTO \w+ \(workspace_id,[^)]*\)\s*(VALUES \(:workspace,|SELECT :workspace,)"
+    r"workspace_id = :workspace\b|INSERT INTO \w+ \(workspace_id\b[^)]*\)\s*(VALUES \(:workspace\b|SELECT :workspace,)"
     r"|(UPDATE|DELETE FROM|SELECT time_zone FROM) workspace\b.*\bWHERE id = :workspace\b",
     re.DOTALL,
 )

@@ -11,12 +11,13 @@ from contextlib import AbstractContextManager, suppress
 import pytest
 
 from everloom.clock import ManualClock, to_micros
-from everloom.errors import Conflict, Rejected, StoreError
+from everloom.errors import Conflict, Rejected, StoreBusy, StoreError
 from everloom.kernel.embedding import model_id
 from everloom.kernel.journal import append_event, register
 from everloom.kernel.workspaces import Workspaces
 from everloom.loom import Loom, Workspace
 from everloom.store import Store, Unit, open_store
+from tests.engines import PostgresServer
 from tests.store.ground import NOW, dump, is_sqlite, note, open_at, rows_of
 from tests.store.nursery import Nursery, newest
 
@@ -131,8 +132,8 @@ def test_a_reader_sees_one_moment_while_others_write(store: Store, place: int) -
     assert kinds(store, place) == {"note": 6}
 
 
-def write_notes(store: Store, place: int, count: int) -> None:
-    with store.write(place) as unit:
+def write_notes(store: Store, place: int, count: int, patience: float | None = None) -> None:
+    with store.write(place, patience=patience) as unit:
         register(unit, ["note"] * count, NOW)
 
 
@@ -174,12 +175,57 @@ def test_ids_grow_in_commit_order_under_many_processes(loom: Loom, nursery: Nurs
 
 
 @pytest.mark.promise("store.ids-in-commit-order")
-def test_no_two_workspaces_share_an_id(loom: Loom, store_url: str) -> None:
-    places = [loom.workspace(f"place {number}") for number in range(4)]
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda place: [place.add([note("A tide table.")]) for _ in range(10)], places))
-    ids = [row["id"] for row in rows_of(store_url, "SELECT id FROM item UNION ALL SELECT id FROM workspace")]
-    assert len(ids) == len(set(ids))
+def test_the_first_writers_of_a_workspace_take_turns_too(
+    lend_store_url: Callable[[], AbstractContextManager[str]],
+) -> None:
+    with lend_store_url() as url, open_at(url) as loom:
+        for number in range(4):
+            place = loom.workspaces.create(f"place {number}").id
+
+            def write(_: int, place: int = place) -> None:
+                with loom.store.write(place) as unit:
+                    append_event(unit, "seen", {"newest": newest(unit)}, NOW, None)
+
+            with ThreadPoolExecutor(6) as pool:
+                list(pool.map(write, range(6)))
+            assert_each_saw_the_one_before(loom.store, place, 6)
+
+
+@pytest.mark.promise("store.ids-in-commit-order")
+def test_a_writer_that_waits_too_long_gives_up_and_disturbs_nobody(store: Store, place: int) -> None:
+    with store.write(place) as unit:
+        first = register(unit, "note", NOW)[0]
+        with ThreadPoolExecutor(3) as pool:
+            waiting = [pool.submit(write_notes, store, place, 1, 0.2) for _ in range(3)]
+        assert [type(each.exception()) for each in waiting] == [StoreBusy] * 3
+        second = register(unit, "note", NOW)[0]
+    assert second == first + 1
+    write_notes(store, place, 1)
+    assert kinds(store, place) == {"note": 3}
+
+
+def test_numbers_that_a_failed_unit_gave_are_given_to_the_next(store: Store, place: int) -> None:
+    with suppress(Stumble), store.write(place) as unit:
+        lost = register(unit, ["note"] * 3, NOW)
+        raise Stumble
+    with store.write(place) as unit:
+        assert register(unit, ["note"] * 3, NOW) == lost
+
+
+@pytest.mark.promise("store.ids-in-commit-order")
+def test_ids_of_a_removed_workspace_are_not_given_to_one_of_the_same_name(loom: Loom) -> None:
+    known = loom.workspace("james").add([note(f"Tide table {number}.") for number in range(20)])
+    loom.workspaces.remove("james")
+    assert loom.workspace("james").add([note("A new life.")])[0] > max(known)
+
+
+@pytest.mark.promise("store.workspace-ids")
+def test_workspaces_of_two_servers_never_have_the_same_id(postgres_url: str, postgres_server: PostgresServer) -> None:
+    with postgres_server.database() as other, open_at(postgres_url) as here, open_at(other) as there:
+        ids = [loom.workspaces.create(f"place {number}").id for loom in (here, there) for number in range(5)]
+        assert len(set(ids)) == 10
+        assert all(2**20 <= each < 2**53 for each in ids)
+        assert [each.id for each in here.workspaces.list()] == ids[:5] == sorted(ids[:5])
 
 
 @pytest.mark.promise("store.first-writers")

@@ -19,6 +19,8 @@ LEFT_OUT: Mapping[str, str] = {
     "workspace": "in workspace.json, without its id: every store gives its own",
     "store_identity": "every store is itself",
     "counter": "every store counts for itself, above the ids that arrive",
+    "workspace_counter": "every store counts for itself, above the ids that arrive",
+    "write_lock": "only for writers that wait for each other",
     "model": "named beside each vector",
     "embedding": "made again from the texts, unless vectors are asked for",
     "posting": "made again from the documents",

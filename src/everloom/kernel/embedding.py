@@ -258,15 +258,12 @@ def _within(text: str, room: int) -> str:
 
 def model_id(unit: Unit, name: str, dim: int) -> int:
     """Return a model's id, registering the model if it is new."""
-    known = _known_model(unit, name, dim)
-    if known is None:
-        # Models are shared by all workspaces, and on PostgreSQL two of them may register models at the same time: an id
-        # from the store's counter cannot collide. If both register the same model, the second insert does nothing, and
-        # reading the row again finds the id of the first.
+    while (known := _known_model(unit, name, dim)) is None:
+        # Models are shared by all workspaces, and on PostgreSQL two of them may register models at the same time, even
+        # under the same number. The second insert waits for the first and then does nothing: either the model is there
+        # now, or its number was taken by another one and the next is tried.
         (fresh,) = unit.ids(1)
         unit.run("vectors.model_add", id=fresh, name=name, dim=dim)
-        (row,) = unit.all("vectors.model_get", name=name, dim=dim)
-        known = int(row["id"])
     return known
 
 

@@ -17,12 +17,11 @@ from everloom.kernel.texts import checked_name, name_key
 from everloom.kernel.work.lease import Lease, Leases
 from everloom.kernel.workspaces import NOWHERE, WorkspaceInfo
 from everloom.store import Row, Store
-from everloom.store.transfer import erase
+from everloom.store.contract import Numbers
+from everloom.store.transfer import WORD_SPAN, erase
 
 # The lease under which one process fills a workspace: when it dies, another one may clear what it left.
 FILLING = "fill"
-# Ids stay far below this, so that documents of two workspaces never have the same number in SQLite's word index.
-_SPAN = 1 << 40
 # A table that refers to itself is filled in one transaction, and while that lasts nothing can be extended.
 _LASTING = timedelta(minutes=2)
 # No name contains it, so that nobody can ask for a workspace that is arriving.
@@ -83,7 +82,7 @@ class Travel:
                 time_zone=info.time_zone,
                 created_at=to_micros(info.created_at),
                 journey=journey,
-                word_base=last + _SPAN,
+                word_base=last + WORD_SPAN,
             )
         lease = self._leases.take(fresh, FILLING, lasting=_LASTING)
         if lease is None:
@@ -91,14 +90,10 @@ class Travel:
         return WorkspaceInfo(fresh, wanted, info.description, info.time_zone, info.created_at), lease
 
     def show(self, info: WorkspaceInfo, lease: Lease, last_id: int) -> None:
-        """Show a workspace that is whole under its name, in one step; later ids here will be above all of its own."""
-        with self._store.write(NOWHERE) as unit:
-            if next(row["last"] for row in unit.all("kernel.counters_read") if row["name"] == "item") < last_id:
-                # Without the hold, a number that another writer takes right now could be given away twice.
-                unit.run("kernel.counters_hold")
-                unit.run("kernel.counters_advance", item=last_id, revision=0)
+        """Show a workspace that is whole under its name, in one step; its later ids will be above all that it has."""
         with self._store.write(info.id) as unit:
             lease.guard(unit)
+            unit.count_on(Numbers(last_id, 0))
             unit.run("kernel.lease_remove", task=FILLING)
             unit.run("kernel.workspace_give_up", name_key=name_key(info.name))
             if unit.one("kernel.workspace_by_key", name_key=name_key(info.name)) is not None:

@@ -96,6 +96,13 @@ class IndexedWords(NamedTuple):
     live: int
 
 
+class Numbers(NamedTuple):
+    """The last id and the last revision that were given."""
+
+    item: int
+    revision: int
+
+
 class VectorHit(NamedTuple):
     """A document near a probe, its cosine similarity, and the perspective with the highest one."""
 
@@ -155,6 +162,14 @@ class Unit(Protocol):
 
     def ids(self, count: int) -> Sequence[int]:
         """Take `count` fresh ids, larger than every id that is committed in this workspace."""
+        ...
+
+    def numbers(self) -> Numbers:
+        """Return the last numbers that were given here; in a unit of the store itself, where new workspaces begin."""
+        ...
+
+    def count_on(self, last: Numbers) -> None:
+        """Give only numbers above these; in a unit of the store itself, in workspaces that are made later."""
         ...
 
     def constant(self, key: Hashable, read: Callable[[], T | None], /) -> T | None:

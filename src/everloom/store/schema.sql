@@ -21,8 +21,18 @@ CREATE TABLE counter (
 INSERT INTO counter VALUES ('item', 0), ('revision', 0);
 -- end
 -- only: postgresql
-CREATE SEQUENCE item_counter;
-CREATE SEQUENCE revision_counter;
+-- The write lock of a workspace: whoever has locked its row may write. Rows are locked and never changed, so that those who
+-- wait stand in one line; behind a row that changes they would all look for the newest version of it.
+CREATE TABLE write_lock (
+    workspace_id BIGINT PRIMARY KEY
+);
+-- The last id and the last revision that were given in a workspace. Whoever holds its write lock reads them and gives more; the
+-- row of workspace 0 gives ids to workspaces.
+CREATE TABLE workspace_counter (
+    workspace_id BIGINT PRIMARY KEY,
+    item BIGINT NOT NULL,
+    revision BIGINT NOT NULL
+) WITH (fillfactor = 50);
 -- end
 
 -- Which store this is, in one row: `id` names its files in the data directory, and two stores never share one. A copy of
@@ -1028,6 +1038,11 @@ CREATE TABLE vector_gone (
 
 -- Changes whenever the store is migrated or restored. A process that began with another one refuses to go on.
 ALTER TABLE store_identity ADD COLUMN incarnation TEXT NOT NULL DEFAULT '';
+-- only: postgresql
+-- Ids of workspaces that have no counter yet begin above this. It is at least as high as the ids of workspaces that were
+-- removed: one of the same name must not give them again.
+ALTER TABLE store_identity ADD COLUMN ids_above BIGINT NOT NULL DEFAULT 0;
+-- end
 
 -- A checksum of what cannot be restored from anything else in the row: see store/checksums.py. The program that migrates
 -- computes those that are missing; a migration that changes covered columns sets them to NULL.

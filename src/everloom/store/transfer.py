@@ -21,7 +21,11 @@ from everloom.store.migrations import tables, workspace_tables
 from everloom.store.verifying import content_problems
 
 # Not copied: each engine builds these from the rest, and each store is itself.
-_DERIVED = frozenset({"counter", "posting", "term", "tally", "store_identity", "vector_gone"})
+_DERIVED = frozenset(
+    {"counter", "workspace_counter", "write_lock", "posting", "term", "tally", "store_identity", "vector_gone"}
+)
+# How many documents a workspace has room for among the rows of SQLite's word index; ids stay far below.
+WORD_SPAN = 1 << 40
 _NOWHERE = 0
 _PAGE = 1000
 
@@ -150,13 +154,16 @@ def _copy_all(source: Store, target: Store) -> int:
         present = {table: {tuple(row.values()) for row in writing.rows_of(table)} for table in shared}
         for table in shared:
             missing = [row for row in reading.rows_of(table) if tuple(row.values()) not in present[table]]
+            if table == "workspace" and source.engine == "postgresql":
+                # There, every workspace counts for itself, and two of them give the same ids.
+                missing = [row | {"word_base": place * WORD_SPAN} for place, row in enumerate(missing)]
             writing.put_rows(table, missing)
             count += len(missing)
+        writing.count_on(reading.numbers())
     for row in _workspaces(source):
         # A workspace that is leaving takes no other writes; a copy of it is one that is leaving, too.
         with source.read(row["id"]) as reading, target.write(row["id"], is_moving=True) as writing:
             count += _copy_workspace(reading, writing, source)
-    _advance_counters(source, target)
     return count
 
 
@@ -171,6 +178,8 @@ def _copy_workspace(reading: Unit, writing: Unit, source: Store) -> int:
             count += len(page)
     for ids in _documents(writing):
         writing.index_words(ids)
+    # New ids in the copy are larger than every copied one.
+    writing.count_on(reading.numbers())
     return count
 
 
@@ -182,16 +191,10 @@ def _documents(unit: Unit) -> Iterator[list[int]]:
         after = ids[-1]
 
 
-def _advance_counters(source: Store, target: Store) -> None:
-    """Make sure that new ids in the copy will be larger than every copied id."""
-    with source.read(_NOWHERE) as reading:
-        last = {row["name"]: row["last"] for row in reading.all("kernel.counters_read")}
-    with target.write(_NOWHERE) as writing:
-        writing.run("kernel.counters_advance", **last)
-
-
 def erase(unit: Unit) -> None:
     """Delete everything in a workspace except its own row."""
+    # A workspace that is made later, perhaps under the same name, gives none of its ids to anything else.
+    unit.run("kernel.count_above", last=unit.numbers().item)
     # The words go first: what to remove from the index is read from the documents.
     for ids in _documents(unit):
         unit.unindex_words(ids)

@@ -43,6 +43,7 @@ BEGIN
     LOOP
         EXECUTE format('ALTER TABLE %I.%I SET SCHEMA %I', '{origin}', name, '{target}');
     END LOOP;
+    -- A store from before every workspace counted for itself.
     FOR name IN
         SELECT sequencename FROM pg_sequences
         WHERE schemaname = '{origin}' AND sequencename IN ('item_counter', 'revision_counter')
@@ -51,13 +52,25 @@ BEGIN
     END LOOP;
 END $$
 """
-# Above the ids of both: a sequence that is set to a lower number would give them again.
+# Above the ids of both, whatever workspace gave them. The guards would hide every row from a transaction that is in no
+# workspace.
 _COUNT_ON = """
 DO $$
+DECLARE given BIGINT;
 BEGIN
-    PERFORM setval('"{home}".{name}', (
-        SELECT max(last_value) FROM (TABLE "{former}".{name} UNION ALL TABLE "{home}".{name}) AS counted
-    ));
+    IF to_regclass('"{former}".item_counter') IS NOT NULL THEN
+        SELECT last_value INTO given FROM "{former}".item_counter;
+    ELSE
+        ALTER TABLE "{former}".workspace_counter NO FORCE ROW LEVEL SECURITY;
+        SELECT GREATEST(
+            (SELECT max(item) FROM "{former}".workspace_counter WHERE workspace_id <> 0),
+            (SELECT max(ids_above) FROM "{former}".store_identity)) INTO given;
+        ALTER TABLE "{former}".workspace_counter FORCE ROW LEVEL SECURITY;
+    END IF;
+    ALTER TABLE "{home}".workspace_counter NO FORCE ROW LEVEL SECURITY;
+    UPDATE "{home}".workspace_counter SET item = given WHERE workspace_id <> 0 AND item < given;
+    UPDATE "{home}".store_identity SET ids_above = given WHERE ids_above < given;
+    ALTER TABLE "{home}".workspace_counter FORCE ROW LEVEL SECURITY;
 END $$
 """
 
@@ -194,9 +207,7 @@ class PostgresReplacement:
         """Let ids go on above those of the old tables."""
         # Ids that were given since the backup are not given again: whoever still knows one must not meet, or forget,
         # something else under it.
-        for name in ("item_counter", "revision_counter"):
-            if self._ask(f"SELECT to_regclass('\"{former}\".{name}') AS found")["found"]:
-                self._connection.execute(_COUNT_ON.format(home=self._home, former=former, name=name).encode())
+        self._connection.execute(_COUNT_ON.format(home=self._home, former=former).encode())
 
     def _move(self, origin: str, target: str) -> None:
         names = ",".join(["migration", *tables("postgresql")])

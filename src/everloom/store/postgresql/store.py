@@ -1,6 +1,6 @@
 """A PostgreSQL database as a store: transactions, the write lock of a workspace, replacing lost connections.
 
-A unit of work runs named statements, takes ids from a sequence, maintains postings, and leaves vectors to the server.
+A unit of work runs named statements, takes ids, maintains postings, and leaves vectors to the server.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
@@ -25,6 +26,7 @@ from everloom.store.contract import (
     EVERYTHING,
     IndexedWords,
     Lookup,
+    Numbers,
     Probe,
     Reach,
     Row,
@@ -47,6 +49,14 @@ from everloom.store.engine import (
     refuse_write,
 )
 from everloom.store.migrations import clear_table, columns_of_table, fill_table, key_of, read_table
+from everloom.store.postgresql.beginning import (
+    NOWHERE,
+    Numbering,
+    begin_first,
+    begin_reading,
+    begin_writing,
+    first_numbers,
+)
 from everloom.store.postgresql.faults import is_lost, translate_error
 from everloom.store.postgresql.opening import (
     GRACE_SECONDS,
@@ -71,33 +81,15 @@ _LONG_SECONDS = 3_600.0
 _LIMITS = StoreLimits()
 # Rows that wait at most until they are sent.
 _MOST_WAITING = 1_000
-# The workspace of units that concern the store itself.
-_NOWHERE = 0
-# The upper half of the advisory lock of a workspace; the lower half is its id.
-_WRITER_LOCK = 0x6D696E64 << 32
-
-# Which life of the store this is, and how the workspace stands. Reading it also takes a lock until the end of the unit,
-# for which a restore and a migration wait, so that neither happens in the middle of one.
-_LIFE = statements("postgresql")["kernel.life"].replace("%(workspace)s", "{workspace}")
-# Everything in one round trip, and nothing for longer than the transaction: behind a pooler, the next one may be on
-# another connection. With an iterative scan, an approximate index goes on until the page is full, however
-# many rows a filter removes; it may return them slightly out of order, and `nearest_first` sorts them.
-_READ = (
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL everloom.workspace = '{workspace}'; "
-    "SET LOCAL statement_timeout = '{longest}ms'; SET LOCAL lock_timeout = '{patience}ms'; {idle}"
-    "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 100; {life}"
-)
-_WRITE = (
-    "BEGIN; SET LOCAL everloom.workspace = '{workspace}'; SET LOCAL statement_timeout = '{longest}ms'; "
-    "SET LOCAL lock_timeout = '{patience}ms'; {idle}{haste}SELECT pg_advisory_xact_lock({lock}); {life}"
-)
-# A transaction in which the client does nothing for so long is ended by the server, and its locks with it: the client
-# is frozen or gone without a farewell.
-_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '120s'; "
-# What a power failure may undo.
-_HASTE = "SET LOCAL synchronous_commit = off; "
-
 _Given = Value | Sequence[int] | Sequence[str] | Sequence[float] | HalfVector
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What is known when a transaction has begun: where new workspaces begin to count, and what a writer gives."""
+
+    above: int = 0
+    numbering: Numbering | None = None
 
 
 class PostgresUnit:
@@ -105,9 +97,11 @@ class PostgresUnit:
 
     engine: Literal["postgresql"] = "postgresql"
 
-    def __init__(self, connection: Connection, workspace: int, constants: Constants) -> None:
+    def __init__(self, connection: Connection, workspace: int, constants: Constants, begun: _Begun) -> None:
         self.workspace = workspace
         self._constants = constants
+        self._above = begun.above
+        self._numbering = begun.numbering
         self._connection = connection
         self._sql = statements("postgresql")
         self._sealings = sealings("postgresql")
@@ -131,10 +125,6 @@ class PostgresUnit:
             for sql, rows in waiting:
                 self._connection.cursor().executemany(sql, rows)
             return [self._connection.execute(sql, values, binary=True) for sql, values in statements]
-
-    def commit(self) -> None:
-        """End the transaction together with what waits; the store calls this."""
-        self._reach([("COMMIT", None)])
 
     def _bound(self, name: str, params: Mapping[str, _Given]) -> dict[str, _Given]:
         """Complete the values of a statement."""
@@ -181,8 +171,36 @@ class PostgresUnit:
 
     def ids(self, count: int) -> Sequence[int]:
         """Take fresh ids; writers of a workspace take turns, so its ids grow in commit order."""
-        # Sorted, because SQL does not promise the order in which the rows of a series are evaluated.
-        return sorted(row["id"] for row in self.all("kernel.counter_take", counter="item", count=count))
+        return self._counting().ids(count)
+
+    def _counting(self) -> Numbering:
+        """Return what gives numbers; a unit that only reads holds no lock, and the server refuses it one."""
+        if self._numbering is None:
+            self.one("kernel.lock_take")
+            self._numbering = Numbering(self.workspace, self.numbers())
+        return self._numbering
+
+    def numbers(self) -> Numbers:
+        """Return the last numbers that were given."""
+        if self.workspace == NOWHERE:
+            return Numbers(self._above, 0)
+        if self._numbering is not None:
+            return self._numbering.last
+        row = self.one("kernel.numbers_read")
+        return first_numbers(self.workspace, self._above) if row is None else Numbers(row["item"], row["revision"])
+
+    def count_on(self, last: Numbers) -> None:
+        """Give only numbers above these."""
+        if self.workspace == NOWHERE:
+            self.run("kernel.count_above", last=last.item)
+            self._above = max(self._above, last.item)
+        else:
+            self._counting().advance(last)
+
+    def commit(self) -> None:
+        """Save the numbers that were given, and end the transaction, together with what waits; the store calls this."""
+        saving = self._numbering.saving() if self._numbering else ()
+        self._reach([(each, None) for each in (*saving, "COMMIT")])
 
     def constant(self, key: Hashable, read: Callable[[], T | None], /) -> T | None:
         """Return what never changes once it is committed."""
@@ -233,12 +251,17 @@ class PostgresUnit:
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
         """Store one half-precision vector for each document, replacing an older one."""
         place: dict[str, _Given] = {"model": model_id, "perspective": perspective_id, "live": int(live)}
-        rows = ({**place, "item": item, "vector": HalfVector(vector)} for item, vector in vectors.items())
+        numbered = zip(vectors.items(), self._counting().revisions(len(vectors)), strict=True)
+        rows = (
+            {**place, "item": item, "vector": HalfVector(vector), "revision": revision}
+            for (item, vector), revision in numbered
+        )
         self.many("vectors.put", rows)
 
     def retire_vectors(self, item_ids: Sequence[int]) -> None:
         """Hide the documents' vectors from all searches except those about the past."""
-        self.run("vectors.retire", ids=list(item_ids))
+        (revision,) = self._counting().revisions(1)
+        self.run("vectors.retire", ids=list(item_ids), revision=revision)
 
     def forget_vectors(self, item_ids: Sequence[int]) -> None:
         """Delete the documents' vectors."""
@@ -318,6 +341,21 @@ def _to_native(table: str, row: Mapping[str, Value]) -> dict[str, _Given]:
     return {**row, "vector": HalfVector(np.frombuffer(cast("bytes", row["vector"]), "<f2"))}
 
 
+def _answers(cursor: psycopg.Cursor[DictRow]) -> list[Any]:
+    """Read the first row of each statement that answers with rows, or None if it has none."""
+    found = [cursor.fetchone()] if cursor.description else []
+    while cursor.nextset():
+        if cursor.description:
+            found.append(cursor.fetchone())
+    return found
+
+
+def _look(connection: Connection) -> _Begun:
+    """Begin to read what belongs to no workspace."""
+    connection.execute("BEGIN READ ONLY")
+    return _Begun()
+
+
 class PostgresStore:
     """One PostgreSQL database, shared by any number of threads, processes and machines."""
 
@@ -347,14 +385,9 @@ class PostgresStore:
     @contextmanager
     def read(self, workspace: int) -> Iterator[PostgresUnit]:
         """Begin a unit that sees a snapshot of the database."""
-        begin = _READ.format(
-            workspace=int(workspace),
-            longest=round(self._limits.statement_seconds * 1000),
-            patience=round(self._limits.lock_seconds * 1000),
-            idle=_IDLE,
-            life=_LIFE.format(workspace=int(workspace)),
-        )
-        with self._unit(workspace, begin, self._limits.statement_seconds) as unit:
+        longest = self._limits.statement_seconds
+        begin = begin_reading(workspace, longest=longest, patience=self._limits.lock_seconds)
+        with self._unit(workspace, lambda connection: self._begin_reading(connection, begin), longest) as unit:
             yield unit
 
     @contextmanager
@@ -366,28 +399,42 @@ class PostgresStore:
             raise refuse_write(self.address)
         seconds = self._limits.lock_seconds if patience is None else patience
         longest = max(_WRITE_SECONDS, self._limits.statement_seconds, seconds)
-        begin = _WRITE.format(
-            workspace=int(workspace),
-            patience=round(seconds * 1000),
-            longest=round(longest * 1000),
-            idle=_IDLE,
-            haste="" if is_durable else _HASTE,
-            lock=_WRITER_LOCK | int(workspace),
-            life=_LIFE.format(workspace=int(workspace)),
-        )
-        with self._unit(workspace, begin, seconds, Need.MOVING if is_moving else Need.WRITING) as unit:
+        begin = begin_writing(workspace, longest=longest, patience=seconds, is_durable=is_durable)
+        first = begin_first(workspace, longest=longest, patience=seconds)
+        need = Need.MOVING if is_moving else Need.WRITING
+
+        def start(connection: Connection) -> _Begun:
+            return self._begin_writing(connection, workspace, (begin, first), need)
+
+        with self._unit(workspace, start, seconds) as unit:
             unit.allow(longest)
             yield unit
 
-    # A writing unit takes the advisory lock of its workspace first, and the end of the transaction releases it. Writers
-    # of a workspace therefore take turns across all machines, ids grow in commit order, and a lost connection blocks
-    # nobody.
+    def _begin_reading(self, connection: Connection, begin: str) -> _Begun:
+        (life,) = _answers(connection.execute(begin.encode(), prepare=False))
+        self._check_life(life)
+        check_state(life, Need.READING)
+        return _Begun(life["ids_above"])
+
+    # A writing unit takes the lock of its workspace first, and the end of the transaction releases it. Writers of a
+    # workspace therefore take turns across all machines, ids grow in commit order, and a lost connection blocks nobody.
+    def _begin_writing(self, connection: Connection, workspace: int, begin: tuple[str, str], need: Need) -> _Begun:
+        _, lock, numbers, life = _answers(connection.execute(begin[0].encode(), prepare=False))
+        self._check_life(life)
+        if lock is None and (workspace == NOWHERE or life["name"] is not None):
+            _, numbers, life = _answers(connection.execute(begin[1].encode(), prepare=False))
+            self._check_life(life)
+        check_state(life, need)
+        above = life["ids_above"]
+        last = first_numbers(workspace, above) if numbers is None else Numbers(numbers["item"], numbers["revision"])
+        return _Begun(above, Numbering(workspace, last))
+
     @contextmanager
-    def _unit(self, workspace: int, begin: str, patience: float, need: Need = Need.READING) -> Iterator[PostgresUnit]:
-        connection = self._begin(begin, patience, need)
+    def _unit(self, workspace: int, start: Callable[[Connection], _Begun], patience: float) -> Iterator[PostgresUnit]:
+        connection, begun = self._begin(start, patience)
         try:
             constants = Constants(self._constants)
-            unit = PostgresUnit(connection, workspace, constants)
+            unit = PostgresUnit(connection, workspace, constants, begun)
             yield unit
             unit.commit()
             constants.publish()
@@ -398,7 +445,7 @@ class PostgresStore:
         finally:
             self._end(connection)
 
-    def _begin(self, begin: str, patience: float, need: Need = Need.READING) -> Connection:
+    def _begin(self, start: Callable[[Connection], _Begun], patience: float) -> tuple[Connection, _Begun]:
         """Begin a transaction, replacing connections that died while idle until the time limit is reached."""
         deadline = time.monotonic() + patience
         while True:
@@ -407,9 +454,7 @@ class PostgresStore:
                 connection = self._pool.take()
                 connection.silence = patience + GRACE_SECONDS
                 # Nothing has been written yet, so beginning again on another connection is always safe.
-                life = self._check_life(connection.execute(begin.encode(), prepare=False))
-                check_state(life, need)
-                return connection
+                return connection, start(connection)
             except (WorkspaceLeaving, WorkspaceGone):
                 if connection is not None:
                     self._end(connection)
@@ -427,19 +472,13 @@ class PostgresStore:
                     raise (error if isinstance(error, StoreBusy) else translate_error(error, self.address)) from error
                 time.sleep(0.1)
 
-    def _check_life(self, cursor: psycopg.Cursor[DictRow]) -> DictRow | None:
+    def _check_life(self, row: DictRow | None) -> None:
         """Refuse to go on if the store was migrated or restored since this process opened it."""
-        while cursor.nextset():
-            pass
-        if cursor.description is None:
-            return None
-        row = cursor.fetchone()
         if row is None or row["incarnation"] != self._incarnation:
             raise StoreReplaced(
                 f"{self.address} was migrated or restored while this process had it open",
                 hint="restart this process, with the newest everloom; nothing was written",
             )
-        return row
 
     def _end(self, connection: Connection) -> None:
         """Return a connection to the pool without an open transaction, or discard it."""
@@ -455,7 +494,7 @@ class PostgresStore:
 
     def check(self) -> None:
         """Check that the server answers, and that the store is still the one that was opened."""
-        with self.read(_NOWHERE) as unit:
+        with self.read(NOWHERE) as unit:
             unit.all("kernel.store_identity")
 
     def health(self, *, deep: bool = False) -> StoreHealth:
@@ -463,7 +502,7 @@ class PostgresStore:
 
         With `deep`, compare all content with its checksums, and everything derived with what it is derived from.
         """
-        connection = self._begin("BEGIN READ ONLY", self._limits.statement_seconds)
+        connection, _ = self._begin(_look, self._limits.statement_seconds)
         try:
             version = version_of(connection)
             size = connection.execute("SELECT pg_database_size(current_database()) AS size").fetchone()

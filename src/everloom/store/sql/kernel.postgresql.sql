@@ -1,20 +1,27 @@
 -- Statements that PostgreSQL needs in its own dialect.
 
--- name: counter_take (global)
--- Take fresh numbers from a counter.
-SELECT nextval((:counter || '_counter')::regclass) AS id FROM generate_series(1, :count);
+-- name: life (global)
+-- Read which life of the store this is, above which number new workspaces begin, and whether the workspace is on its way.
+SELECT s.incarnation, s.ids_above, w.name, w.state, w.destination, w.word_base
+FROM store_identity AS s LEFT JOIN workspace AS w ON w.id = :workspace;
 
--- name: counters_read (global)
--- Read the last numbers of all counters, without taking one: that would be a write.
-SELECT 'item' AS name, last_value AS last FROM item_counter
-UNION ALL SELECT 'revision', last_value FROM revision_counter;
+-- name: lock_take
+-- Take the write lock of the workspace, and hold it until the transaction ends.
+SELECT workspace_id FROM write_lock WHERE workspace_id = :workspace FOR UPDATE;
 
--- name: counters_hold (global)
--- Keep others from taking numbers until this unit ends: changing a sequence waits for whoever has taken one, and who comes
--- later waits for us.
-ALTER SEQUENCE item_counter NO CYCLE;
+-- name: lock_add
+-- Make the write lock of the workspace; its first writer does.
+INSERT INTO write_lock (workspace_id) VALUES (:workspace) ON CONFLICT DO NOTHING;
 
--- name: counters_advance (global)
--- Make sure that all counters continue above given numbers.
-SELECT setval('item_counter', GREATEST(:item, nextval('item_counter'))),
-    setval('revision_counter', GREATEST(:revision, nextval('revision_counter')));
+-- name: numbers_read
+-- Read the last numbers that were given in the workspace.
+SELECT item, revision FROM workspace_counter WHERE workspace_id = :workspace;
+
+-- name: numbers_save
+-- Record the last numbers that were given in the workspace.
+INSERT INTO workspace_counter (workspace_id, item, revision) VALUES (:workspace, :item, :revision)
+ON CONFLICT (workspace_id) DO UPDATE SET item = excluded.item, revision = excluded.revision;
+
+-- name: count_above (global)
+-- Let workspaces that are made later begin above a number.
+UPDATE store_identity SET ids_above = :last WHERE ids_above < :last;

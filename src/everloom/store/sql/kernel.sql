@@ -1,20 +1,8 @@
 -- Statements of the kernel. `:workspace` is always the workspace of the unit of work.
 
--- name: counter_take (global)
--- Take fresh numbers from a counter.
-UPDATE counter SET last = last + :count WHERE name = :counter RETURNING last;
-
--- name: counters_read (global)
--- Read the last numbers of all counters.
-SELECT name, last FROM counter;
-
--- name: counters_advance (global)
--- Make sure that all counters continue above given numbers.
-UPDATE counter SET last = MAX(last, CASE name WHEN 'item' THEN :item ELSE :revision END);
-
--- name: counters_hold (global)
--- Keep others from taking numbers until this unit ends; here the write lock does that already.
-SELECT 1;
+-- name: count_above (global)
+-- Let workspaces that are made later begin above a number.
+UPDATE counter SET last = MAX(last, :last) WHERE name = 'item';
 
 -- name: store_identity (global)
 -- Read which store this is.
@@ -53,7 +41,7 @@ SELECT id, name, description, time_zone, created_at FROM workspace WHERE id = :i
 
 -- name: workspace_all (global)
 -- List the workspaces of the store, oldest first.
-SELECT id, name, description, time_zone, created_at FROM workspace WHERE state IN ('here', 'leaving') ORDER BY id;
+SELECT id, name, description, time_zone, created_at FROM workspace WHERE state IN ('here', 'leaving') ORDER BY created_at, id;
 
 -- name: workspace_zone
 -- Read the time zone of the workspace.
@@ -72,7 +60,7 @@ VALUES (:id, :name, :name_key, :description, :time_zone, :created_at, 'arriving'
 -- name: workspace_journeys (global)
 -- List the workspaces that are on their way, or came or went by a journey.
 SELECT id, name, name_key, description, time_zone, created_at, state, journey, destination, departed_at, word_base
-FROM workspace WHERE state <> 'here' OR journey IS NOT NULL OR word_base <> 0 ORDER BY id;
+FROM workspace WHERE state <> 'here' OR journey IS NOT NULL OR word_base <> 0 ORDER BY created_at, id;
 
 -- name: workspace_arrived
 -- Show a workspace that is whole, under its name.

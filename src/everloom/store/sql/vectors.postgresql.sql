@@ -31,17 +31,9 @@ SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity FROM embedding A
 WHERE e.workspace_id = :workspace AND e.model_id + 0 = :model AND e.perspective_id + 0 = :perspective
     AND e.item_id IN (:*ids);
 
--- name: put
--- Store the vector of a document, replacing an older one.
-INSERT INTO embedding (workspace_id, model_id, perspective_id, item_id, vector, live, revision)
-VALUES (:workspace, :model, :perspective, :item, :vector, :live, nextval('revision_counter'))
-ON CONFLICT (workspace_id, item_id, model_id, perspective_id)
-DO UPDATE SET vector = excluded.vector, live = excluded.live, revision = excluded.revision;
-
 -- name: retire
 -- Hide the vectors of documents from all searches except those about the past.
-UPDATE embedding SET live = 0, revision = nextval('revision_counter')
-WHERE workspace_id = :workspace AND item_id IN (:*ids);
+UPDATE embedding SET live = 0, revision = :revision WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: blank
 -- Discard the vectors of documents whose text changed.

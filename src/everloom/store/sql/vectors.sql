@@ -9,9 +9,8 @@ SELECT id FROM model WHERE name = :name AND dim = :dim;
 SELECT id, name, dim FROM model ORDER BY id;
 
 -- name: model_add (global)
--- Register an embedding model, unless another workspace has just done so.
-INSERT INTO model (id, name, dim) VALUES (:id, :name, :dim)
-ON CONFLICT (name, dim) DO NOTHING;
+-- Register an embedding model, unless another workspace has just done so, or has given the number to another model.
+INSERT INTO model (id, name, dim) VALUES (:id, :name, :dim) ON CONFLICT DO NOTHING;
 
 -- name: calibrated (global)
 -- Read what a calibration measured about an embedding model.

@@ -18,6 +18,7 @@ from typing import Self
 
 from everloom.clock import Clock, to_micros
 from everloom.errors import StoreError
+from everloom.store.contract import Numbers
 from everloom.store.engine import holds_workspaces, in_use
 from everloom.store.files import create_private, fsync_directory, make_private, sync_file
 from everloom.store.migrations import missing_steps
@@ -116,7 +117,7 @@ class SqliteReplacement:
                 unit.run("kernel.identify", id=self._identity)
                 # Ids that were given since the backup are not given again: whoever still knows one must not meet, or
                 # forget, something else under it.
-                unit.run("kernel.counters_advance", **self._counters)
+                unit.count_on(Numbers(**self._counters))
         self.store.close()
         _merge_log(self._new)
         sync_file(self._new)

@@ -25,6 +25,7 @@ from everloom.store.contract import (
     EVERYTHING,
     IndexedWords,
     Lookup,
+    Numbers,
     Probe,
     Reach,
     Row,
@@ -144,10 +145,19 @@ class SqliteUnit:
         """Take fresh ids from the counter; the write lock makes them grow in commit order."""
         return self._take("item", count)
 
-    def _take(self, counter: str, count: int) -> range:
+    def numbers(self) -> Numbers:
+        """Return the last numbers that were given in this file."""
         if not self._counters:
             self._counters = {row["name"]: row["last"] for row in self.all("kernel.counters_read")}
-        last = self._taken[counter] = self._taken.get(counter, self._counters[counter]) + count
+        return Numbers(**{**self._counters, **self._taken})
+
+    def count_on(self, last: Numbers) -> None:
+        """Give only numbers above these."""
+        known = self.numbers()
+        self._taken = {"item": max(known.item, last.item), "revision": max(known.revision, last.revision)}
+
+    def _take(self, counter: str, count: int) -> range:
+        last = self._taken[counter] = self.numbers()._asdict()[counter] + count
         return range(last - count + 1, last + 1)
 
     # Counters are read once per unit and written back once, at its end, so that many ids cost two statements. The write
