@@ -241,7 +241,7 @@ def _keep(being: Being, found: Calibrated) -> None:
     after = found.after
     chosen: dict[str, str | float] = {"model": found.model, "recall": after.recall, "cluster": after.cluster}
     with being.op.write("calibrate") as tx:
-        tx.unit.run("episodic.calibration_put", **chosen, detail=json.dumps(asdict(found)), at=to_micros(tx.at))
+        tx.unit.send("episodic.calibration_put", **chosen, detail=json.dumps(asdict(found)), at=to_micros(tx.at))
         tx.event(**chosen)
 
 

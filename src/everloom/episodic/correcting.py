@@ -100,7 +100,7 @@ def _anew(tx: Transaction, node: Node, whole: SceneContent, ready: Prepared) -> 
     """Add the corrected scene beside the old one, which it absorbs."""
     (fresh,) = add_documents(tx, replace(ready, documents=(replace(ready.documents[0], session_id=tx.session_id),)))
     add_nodes(tx.unit, [(fresh, whole, node.cluster_id)], tx.at, patrol_id=node.patrol_id, fresh=node.fresh)
-    tx.unit.run("episodic.place", id=fresh, cluster=node.cluster_id, placed=int(node.placed))
+    tx.unit.send("episodic.place", id=fresh, cluster=node.cluster_id, placed=int(node.placed))
     absorb(tx, fresh, [node.id])
     if node.pinned:
         pin(tx.unit, fresh, True)
@@ -111,8 +111,8 @@ def _anew(tx: Transaction, node: Node, whole: SceneContent, ready: Prepared) -> 
 def _in_place(tx: Transaction, node: Node, whole: SceneContent, ready: Prepared) -> int:
     """Rewrite a scene, and the note that it was told in."""
     unit = tx.unit
-    unit.run("episodic.scene_rewrite", id=node.id, **scene_columns(whole))
+    unit.send("episodic.scene_rewrite", id=node.id, **scene_columns(whole))
     tx.op.index.revise(unit, node.id, ready, tx.at)
     for row in unit.all("episodic.note_behind", ids=[node.id]):
-        unit.run("episodic.note_retell", id=row["id"], content=whole.scene.action, at=to_micros(tx.at))
+        unit.send("episodic.note_retell", id=row["id"], content=whole.scene.action, at=to_micros(tx.at))
     return node.id

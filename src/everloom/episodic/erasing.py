@@ -113,36 +113,36 @@ class EpisodicEraser(Eraser):
         homes = {row["cluster_id"] for row in unit.all("episodic.status_of", ids=scenes)}
         waiting = [row["id"] for row in _notes_behind(unit, _dissolved(plan)) if row["id"] not in plan.doomed]
         freed = [row["id"] for row in _freed(unit, plan)]
-        unit.run("episodic.note_wait", ids=waiting)
-        unit.run("episodic.note_purge", ids=plan.of(_NOTE))
-        unit.run("episodic.unabsorb", ids=freed)
+        unit.send("episodic.note_wait", ids=waiting)
+        unit.send("episodic.note_purge", ids=plan.of(_NOTE))
+        unit.send("episodic.unabsorb", ids=freed)
         homes |= {row["cluster_id"] for row in unit.all("episodic.status_of", ids=freed)}
-        unit.run("episodic.part_free", ids=[row["id"] for row in unit.all("episodic.split_off", ids=scenes)])
+        unit.send("episodic.part_free", ids=[row["id"] for row in unit.all("episodic.split_off", ids=scenes)])
         blank_history(unit, unit.all("episodic.change_beside", ids=scenes))
-        unit.run("episodic.change_drop", ids=scenes)
+        unit.send("episodic.change_drop", ids=scenes)
         for name in ("life_drop", "scene_drop"):
-            unit.run(f"episodic.{name}", ids=scenes)
-        unit.run("episodic.entry_purge", ids=plan.of(*KINDS.values()))
+            unit.send(f"episodic.{name}", ids=scenes)
+        unit.send("episodic.entry_purge", ids=plan.of(*KINDS.values()))
         if scenes:
-            unit.run("episodic.being_think", text="", at=to_micros(tx.at))
+            unit.send("episodic.being_think", text="", at=to_micros(tx.at))
             refresh(unit, self._op.embedding, homes)
 
     def scrub(self, tx: Transaction, traces: Traces) -> None:
         """Take the words out of snapshots, thoughts, the names of clusters and the reports of patrols."""
         unit = tx.unit
-        unit.run("episodic.snapshot_clear")
+        unit.send("episodic.snapshot_clear")
         being = unit.one("episodic.being_get")
         if being is not None and being["think_md"] and traces.in_text(being["think_md"]):
-            unit.run("episodic.being_think", text="", at=to_micros(tx.at))
+            unit.send("episodic.being_think", text="", at=to_micros(tx.at))
         for row in unit.all("episodic.cluster_texts"):
             if traces.in_text(f"{row['name']} {row['digest']}"):
-                unit.run("episodic.cluster_rename", id=row["id"], name=_name_for(unit, row["id"]), digest="")
+                unit.send("episodic.cluster_rename", id=row["id"], name=_name_for(unit, row["id"]), digest="")
         blank_history(unit, [row for row in unit.all("episodic.change_texts") if traces.in_data(told_in_history(row))])
         for row in unit.all("episodic.step_texts"):
             report = json.loads(row["report"])
             if traces.in_data(report):
                 text = json.dumps(blanked(report))
-                unit.run("episodic.step_blank", patrol=row["patrol_id"], step=row["step"], report=text)
+                unit.send("episodic.step_blank", patrol=row["patrol_id"], step=row["step"], report=text)
 
 
 def _note(row: Row) -> Doomed:

@@ -107,12 +107,12 @@ class GraphEraser(Eraser):
             intend(graph, tx, key, files)
             self._begun.append((graph, key, files))
             paths = [each.names[1] for each in doomed]
-            unit.run("graph.file_drop", graph=graph_id, paths=paths)
-        unit.run("graph.relation_drop", ids=plan.of(_MEMORY))
+            unit.send("graph.file_drop", graph=graph_id, paths=paths)
+        unit.send("graph.relation_drop", ids=plan.of(_MEMORY))
         drop_mentions(unit, plan.of(_MEMORY))
-        unit.run("graph.note_drop", ids=plan.of(_MEMORY))
-        unit.run("graph.memory_drop", ids=plan.of(_MEMORY))
-        unit.run("graph.edge_drop", ids=plan.of(_EDGE))
+        unit.send("graph.note_drop", ids=plan.of(_MEMORY))
+        unit.send("graph.memory_drop", ids=plan.of(_MEMORY))
+        unit.send("graph.edge_drop", ids=plan.of(_EDGE))
 
     def finish(self) -> tuple[str, ...]:
         """Change the files; a file that somebody is changing at this moment stays, and is reported."""

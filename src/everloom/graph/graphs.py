@@ -175,7 +175,7 @@ class Graphs:
                 (fresh,) = register(unit, "graph", transaction.at)
                 disk = _disk_at(directory or self._usual_place(fresh, wanted))
                 self._lay_out(disk, wanted)
-                unit.run("graph.graph_add", id=fresh, name=wanted, name_key=key, directory=str(disk.root))
+                unit.send("graph.graph_add", id=fresh, name=wanted, name_key=key, directory=str(disk.root))
         return self._open_row(lying or self._existing(wanted))
 
     def _refuse_parts(self, directory: Path) -> None:
@@ -221,7 +221,7 @@ class Graphs:
             raise Conflict(f"{disk.root} is the directory of the graph {other['name']!r}", hint="choose another one")
         self._claim(disk, row["name"])
         with self._op.write("graph.move") as transaction:
-            transaction.unit.run("graph.graph_move", id=row["id"], directory=str(disk.root))
+            transaction.unit.send("graph.graph_move", id=row["id"], directory=str(disk.root))
         # Whatever is in the new place may differ from the index, so the next open scans it.
         self._followed.discard((self._op.workspace.id, row["id"]))
         return self.open(name)
@@ -325,7 +325,7 @@ class Graphs:
         # Recorded if that is possible now; until it is, every process finds the directory as this one did.
         self._op.leave(
             "graph.move",
-            lambda tx: tx.unit.run("graph.graph_move", id=row["id"], directory=str(target)),
+            lambda tx: tx.unit.send("graph.graph_move", id=row["id"], directory=str(target)),
         )
         return target
 

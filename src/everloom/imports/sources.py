@@ -91,8 +91,8 @@ def undo_import(
         for start in range(0, len(done.ids), _AT_ONCE):
             workspace.forgetting.lift_tombstones(done.ids[start : start + _AT_ONCE])
     with workspace.op.write("undo_import") as tx:
-        tx.unit.run("imports.part_drop", source=source_id)
-        tx.unit.run("imports.source_undone", id=source_id, at=to_micros(tx.at))
+        tx.unit.send("imports.part_drop", source=source_id)
+        tx.unit.send("imports.source_undone", id=source_id, at=to_micros(tx.at))
         tx.event(source=source_id, count=done.count)
     advice = _AGAIN if allow_again else _AWAY
     return _result(source, done.count, is_done=True, advice=advice, remains=tuple(done.remains))

@@ -203,7 +203,7 @@ class Embedding:
         """
         self.keep(unit, ids, made, at)
         if not self._chain.link(made.model).traits.follows_instructions:
-            unit.run("vectors.embedded", ids=list(ids), model=model_id(unit, made.model, made.dim))
+            unit.send("vectors.embedded", ids=list(ids), model=model_id(unit, made.model, made.dim))
 
     def held(self, unit: Unit, item_ids: Sequence[int]) -> dict[int, npt.NDArray[np.float32]]:
         """Read the documents' general vectors from the preferred model; those without one are absent."""
@@ -263,7 +263,7 @@ def model_id(unit: Unit, name: str, dim: int) -> int:
         # under the same number. The second insert waits for the first and then does nothing: either the model is there
         # now, or its number was taken by another one and the next is tried.
         (fresh,) = unit.ids(1)
-        unit.run("vectors.model_add", id=fresh, name=name, dim=dim)
+        unit.send("vectors.model_add", id=fresh, name=name, dim=dim)
     return known
 
 
@@ -303,7 +303,7 @@ def perspectives_of(unit: Unit, at: datetime) -> dict[str, Row]:
         for (name, instruction), fresh in zip(
             DEFAULTS.items(), register(unit, ["perspective"] * len(DEFAULTS), at), strict=True
         ):
-            unit.run("vectors.perspective_add", id=fresh, name=name, instruction=instruction)
+            unit.send("vectors.perspective_add", id=fresh, name=name, instruction=instruction)
         rows = unit.all("vectors.perspective_all")
     return {row["name"]: row for row in rows}
 
@@ -315,9 +315,9 @@ def add_perspective(unit: Unit, name: str, instruction: str, at: datetime) -> Pe
     if wanted in perspectives_of(unit, at):
         raise Conflict(f"there is already a perspective called {wanted!r}", hint="choose another name")
     (fresh,) = register(unit, "perspective", at)
-    unit.run("vectors.perspective_add", id=fresh, name=wanted, instruction=text)
+    unit.send("vectors.perspective_add", id=fresh, name=wanted, instruction=text)
     # The vectors stay, so search goes on as before while the backfill embeds every document again.
-    unit.run("vectors.forget")
+    unit.send("vectors.forget")
     return Perspective(fresh, wanted, text)
 
 

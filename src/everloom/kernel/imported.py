@@ -71,10 +71,10 @@ def open_source(unit: Unit, format_name: str, place: str, at: datetime) -> int:
     key = digest(format_name, place)
     row = unit.one("imports.source_by_place", place_key=key)
     if row is not None:
-        unit.run("imports.source_touch", id=row["id"], place=place, at=to_micros(at))
+        unit.send("imports.source_touch", id=row["id"], place=place, at=to_micros(at))
         return int(row["id"])
     (fresh,) = register(unit, IMPORT_KIND, at)
-    unit.run("imports.source_add", id=fresh, format=format_name, place=place, place_key=key, at=to_micros(at))
+    unit.send("imports.source_add", id=fresh, format=format_name, place=place, place_key=key, at=to_micros(at))
     return fresh
 
 
@@ -106,7 +106,7 @@ def part_state(unit: Unit, part: str) -> PartState | None:
 
 def put_part(unit: Unit, part: str, state: PartState) -> None:
     """Record how far a file was read."""
-    unit.run(
+    unit.send(
         "imports.part_put",
         part=part,
         position=state.position,
@@ -136,7 +136,7 @@ def note_items(unit: Unit, source_id: int, part: str, became: Sequence[BecameIte
 
 def note_approval(unit: Unit, held_id: int, item_id: int, *, is_own: bool) -> None:
     """Record which item became of a record that waited for review, if it came from an import."""
-    unit.run("imports.item_approved", held=held_id, item=item_id, is_own=int(is_own))
+    unit.send("imports.item_approved", held=held_id, item=item_id, is_own=int(is_own))
 
 
 def records_of_part(unit: Unit, part: str) -> dict[str, int]:
@@ -158,10 +158,10 @@ def attend_past(unit: Unit, label: str, begin: datetime, end: datetime, *, kind:
     row = unit.one("kernel.session_by_label", label=wanted)
     if row is None:
         (fresh,) = register(unit, kind, begin)
-        unit.run("kernel.session_add", id=fresh, label=wanted, model_tier=None, at=to_micros(begin))
+        unit.send("kernel.session_add", id=fresh, label=wanted, model_tier=None, at=to_micros(begin))
     else:
         fresh = session_from(row).id
-    unit.run("imports.session_span", id=fresh, begin=to_micros(begin), end=to_micros(end))
+    unit.send("imports.session_span", id=fresh, begin=to_micros(begin), end=to_micros(end))
     return fresh
 
 
@@ -171,7 +171,7 @@ class ImportEraser(Eraser):
     def scrub(self, tx: Transaction, traces: Traces) -> None:
         """Empty the places that tell what is forgotten; their hashes stay, and tell nothing."""
         for row in _telling(tx.unit.all("imports.source_places"), traces):
-            tx.unit.run("imports.source_blank", id=row["id"])
+            tx.unit.send("imports.source_blank", id=row["id"])
 
 
 def _telling(rows: Iterable[Row], traces: Traces) -> Iterator[Row]:

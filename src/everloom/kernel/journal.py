@@ -86,7 +86,7 @@ def attend(unit: Unit, label: str, at: datetime, model_tier: str | None = None) 
     if row is not None:
         return session_from(row)
     (fresh,) = register(unit, "session", at)
-    unit.run("kernel.session_add", id=fresh, label=wanted, model_tier=model_tier, at=micros)
+    unit.send("kernel.session_add", id=fresh, label=wanted, model_tier=model_tier, at=micros)
     return Session(fresh, wanted, model_tier, at, at)
 
 
@@ -110,7 +110,7 @@ def append_event(unit: Unit, operation: str, detail: Mapping[str, Any], at: date
     (fresh,) = register(unit, "event", at)
     # Whatever the setting says about what is stored: the audit trail is read like a log.
     text = masked(json.dumps(detail, ensure_ascii=False, sort_keys=True))
-    unit.run("kernel.event_add", id=fresh, at=to_micros(at), operation=operation, session=session_id, detail=text)
+    unit.send("kernel.event_add", id=fresh, at=to_micros(at), operation=operation, session=session_id, detail=text)
     return fresh
 
 
@@ -175,13 +175,13 @@ def replace_receipt(unit: Unit, key: str, request: tuple[str, str], answer: Mapp
     if row is not None:
         if (row["operation"], row["request_hash"]) != request:
             return False
-        unit.run("forgetting.receipt_drop", key=checked_name(key, "the idempotency key"))
+        unit.send("forgetting.receipt_drop", key=checked_name(key, "the idempotency key"))
     _add_receipt(unit, key, request, answer, at)
     return True
 
 
 def _add_receipt(unit: Unit, key: str, request: tuple[str, str], answer: Mapping[str, Any], at: datetime) -> None:
-    unit.run(
+    unit.send(
         "kernel.receipt_add",
         key=checked_name(key, "the idempotency key"),
         operation=request[0],
@@ -190,7 +190,7 @@ def _add_receipt(unit: Unit, key: str, request: tuple[str, str], answer: Mapping
         at=to_micros(at),
     )
     # Expired in passing, so that only workspaces whose clients use keys pay for it, and no task is needed.
-    unit.run("kernel.receipt_expire", before=to_micros(at - RECEIPTS_KEPT))
+    unit.send("kernel.receipt_expire", before=to_micros(at - RECEIPTS_KEPT))
 
 
 def fingerprint(request: Mapping[str, Any]) -> str:
@@ -205,7 +205,7 @@ def count_access(unit: Unit, item_ids: Iterable[int], at: datetime) -> None:
 
 def pin(unit: Unit, item_id: int, pinned: bool) -> None:
     """Protect an item from fading, or stop protecting it."""
-    unit.run("kernel.access_pin", item=item_id, pinned=int(pinned))
+    unit.send("kernel.access_pin", item=item_id, pinned=int(pinned))
 
 
 def judge(
@@ -213,7 +213,7 @@ def judge(
 ) -> int:
     """Record the verdict that an item is useful or questionable."""
     (fresh,) = register(unit, "signal", at)
-    unit.run(
+    unit.send(
         "kernel.signal_add",
         id=fresh,
         target=target_id,
@@ -223,7 +223,7 @@ def judge(
         at=to_micros(at),
     )
     counts = {"useful": int(verdict == "useful"), "questionable": int(verdict == "questionable")}
-    unit.run("kernel.access_verdict", item=target_id, **counts)
+    unit.send("kernel.access_verdict", item=target_id, **counts)
     return fresh
 
 

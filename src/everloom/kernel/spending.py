@@ -62,7 +62,7 @@ class Ledger:
         """Store one usage record."""
         with self._store.write(self._workspace) as unit:
             (fresh,) = register(unit, "usage", record.at)
-            unit.run(
+            unit.send(
                 "kernel.usage_add",
                 id=fresh,
                 at=to_micros(record.at),

@@ -68,7 +68,7 @@ class Tokens:
                 raise Conflict(
                     f"there is already a token called {wanted!r}", hint="choose another name, or revoke that one"
                 )
-            unit.run(
+            unit.send(
                 "tokens.add",
                 digest=digest_of(secret),
                 name=wanted,
@@ -100,7 +100,7 @@ class Tokens:
                 raise NotFound(
                     f"there is no valid token called {wanted!r}", hint="`everloom token list` shows all tokens"
                 )
-            unit.run("tokens.revoke", digest=row["digest"], at=to_micros(now))
+            unit.send("tokens.revoke", digest=row["digest"], at=to_micros(now))
             after = unit.one("tokens.by_digest", digest=row["digest"])
         return _token_from(after or row, now)
 

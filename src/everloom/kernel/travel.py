@@ -73,7 +73,7 @@ class Travel:
         with self._store.write(NOWHERE) as unit:
             (fresh,) = unit.ids(1)
             last = max((row["word_base"] for row in unit.all("kernel.workspace_journeys")), default=0)
-            unit.run(
+            unit.send(
                 "kernel.workspace_arrive",
                 id=fresh,
                 name=wanted,
@@ -94,17 +94,17 @@ class Travel:
         with self._store.write(info.id) as unit:
             lease.guard(unit)
             unit.count_on(Numbers(last_id, 0))
-            unit.run("kernel.lease_remove", task=FILLING)
-            unit.run("kernel.workspace_give_up", name_key=name_key(info.name))
+            unit.send("kernel.lease_remove", task=FILLING)
+            unit.send("kernel.workspace_give_up", name_key=name_key(info.name))
             if unit.one("kernel.workspace_by_key", name_key=name_key(info.name)) is not None:
                 raise Conflict(f"there is already a workspace called {info.name!r}", hint="choose another name: --as")
-            unit.run("kernel.workspace_arrived", name_key=name_key(info.name))
+            unit.send("kernel.workspace_arrived", name_key=name_key(info.name))
 
     def clear(self, info: WorkspaceInfo) -> None:
         """Delete a workspace that did not arrive."""
         with self._store.write(info.id) as unit:
             erase(unit)
-            unit.run("kernel.workspace_drop")
+            unit.send("kernel.workspace_drop")
 
     def strays(self) -> list[WorkspaceInfo]:
         """List the workspaces that were arriving when the process that filled them died."""
@@ -120,7 +120,7 @@ class Travel:
                 return each.journey
         journey = uuid4().hex
         with self._store.write(info.id) as unit:
-            unit.run("kernel.workspace_leave", journey=journey, destination=destination)
+            unit.send("kernel.workspace_leave", journey=journey, destination=destination)
         return journey
 
     def stay(self, info: WorkspaceInfo) -> bool:
@@ -132,12 +132,12 @@ class Travel:
         """Empty a workspace that has arrived elsewhere; its name stays and says where it went."""
         with self._store.write(info.id, is_moving=True) as unit:
             erase(unit)
-            unit.run("kernel.workspace_left", at=to_micros(self._clock.now()))
+            unit.send("kernel.workspace_left", at=to_micros(self._clock.now()))
 
     def settle(self, info: WorkspaceInfo) -> None:
         """Forget by which journey a workspace came."""
         with self._store.write(info.id) as unit:
-            unit.run("kernel.workspace_settled")
+            unit.send("kernel.workspace_settled")
 
 
 def _traveller_from(row: Row) -> Traveller:

@@ -144,7 +144,7 @@ class Workspaces:
             taken = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
             if taken is not None and taken["id"] != known.id:
                 raise Conflict(f"there is already a workspace called {wanted!r}", hint="choose another name")
-            unit.run(
+            unit.send(
                 "kernel.workspace_change", name=wanted, name_key=name_key(wanted), description=text, time_zone=zone
             )
         return WorkspaceInfo(known.id, wanted, text, zone, known.created_at)
@@ -160,14 +160,14 @@ class Workspaces:
         known = self.get(name)
         with self._store.write(known.id) as unit:
             erase(unit)
-            unit.run("kernel.workspace_drop")
+            unit.send("kernel.workspace_drop")
         return known
 
     def allow(self, receiver: WorkspaceInfo, sender: str) -> Grant:
         """Let another workspace send messages to this one; a grant that exists already stays as it is."""
         known = self.get(sender)
         with self._store.write(receiver.id) as unit:
-            unit.run("kernel.grant_add", sender=known.id, at=to_micros(self._clock.now()))
+            unit.send("kernel.grant_add", sender=known.id, at=to_micros(self._clock.now()))
             row = next(row for row in unit.all("kernel.grant_all") if row["sender"] == known.id)
         return _grant_from(receiver, row)
 
@@ -184,7 +184,7 @@ class Workspaces:
             if row is None:
                 hint = "`everloom workspace grants` shows whom it allows"
                 raise NotFound(f"{receiver.name!r} takes no messages from {sender!r}", hint=hint)
-            unit.run("kernel.grant_drop", sender=row["sender"])
+            unit.send("kernel.grant_drop", sender=row["sender"])
         return _grant_from(receiver, row)
 
     def receiver(self, name: str, sender: WorkspaceInfo) -> WorkspaceInfo:

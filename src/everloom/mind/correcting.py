@@ -37,8 +37,8 @@ class MindCorrector:
 
         def as_well(tx: Transaction, number: int) -> None:
             if new.forget_old:
-                tx.unit.run("notes.version_purge_before", id=item, number=number)
-                tx.unit.run("mind.prompt_drop")
+                tx.unit.send("notes.version_purge_before", id=item, number=number)
+                tx.unit.send("mind.prompt_drop")
             also(tx, item)
 
         number = known.number if known else None

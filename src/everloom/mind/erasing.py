@@ -121,20 +121,20 @@ class MindEraser(Eraser):
         self._since = min(plan.ids, default=0)
         _undo_compactions(unit, set(plan.of(_COMPACTION)))
         # Whatever was forgotten: a note may quote it, and built again from the same notes it is the same.
-        unit.run("mind.prompt_drop")
+        unit.send("mind.prompt_drop")
         for row in unit.all("archive.heartbeat_reasons"):
             if row["exchange_id"] in plan.doomed:
-                unit.run("archive.heartbeat_blank", id=row["id"], reason="", exchange=None)
-        unit.run("archive.intention_reopen", exchanges=exchanges)
-        unit.run("archive.intention_purge", ids=plan.of(_INTENTION))
-        unit.run("mind.entry_drop", ids=exchanges)
-        unit.run("mind.attachment_drop", ids=plan.of(_MESSAGE))
-        unit.run("mind.message_drop", ids=plan.of(_MESSAGE))
+                unit.send("archive.heartbeat_blank", id=row["id"], reason="", exchange=None)
+        unit.send("archive.intention_reopen", exchanges=exchanges)
+        unit.send("archive.intention_purge", ids=plan.of(_INTENTION))
+        unit.send("mind.entry_drop", ids=exchanges)
+        unit.send("mind.attachment_drop", ids=plan.of(_MESSAGE))
+        unit.send("mind.message_drop", ids=plan.of(_MESSAGE))
         if plan.of(_MESSAGE):
-            unit.run("mind.contact_drop")
-        unit.run("mind.exchange_drop", ids=exchanges)
+            unit.send("mind.contact_drop")
+        unit.send("mind.exchange_drop", ids=exchanges)
         drop_deeds_of(unit, plan.of(_MESSAGE))
-        unit.run("archive.scheduled_drop", ids=plan.of(_SCHEDULED))
+        unit.send("archive.scheduled_drop", ids=plan.of(_SCHEDULED))
         self._notes = empty_notes(unit, plan.of(_NOTE), to_micros(tx.at))
 
     def scrub(self, tx: Transaction, traces: Traces) -> None:
@@ -142,14 +142,14 @@ class MindEraser(Eraser):
         unit = tx.unit
         told = {row["id"] for row in unit.all("mind.compaction_places") if traces.in_text(_summary(row))}
         _undo_compactions(unit, told)
-        unit.run("kernel.item_drop", ids=sorted(told))
+        unit.send("kernel.item_drop", ids=sorted(told))
         _scrub_turns(unit, traces, self._since)
         scrub_deeds(unit, traces)
         scrub_actions(unit, traces)
         _scrub_messages(unit, traces, self._since)
         for row in unit.all("archive.heartbeat_reasons"):
             if row["reason"] and traces.in_text(row["reason"]):
-                unit.run("archive.heartbeat_blank", id=row["id"], reason="", exchange=row["exchange_id"])
+                unit.send("archive.heartbeat_blank", id=row["id"], reason="", exchange=row["exchange_id"])
 
     def finish(self) -> tuple[str, ...]:
         """Remove the files of notes, and then their rows; and the files of messages, unless others have the same."""
@@ -197,29 +197,29 @@ def _summaries_of(unit: Unit, exchanges: Sequence[int]) -> set[int]:
 def _undo_compactions(unit: Unit, ids: set[int]) -> None:
     """Take summaries out of the array, the newest first, so that it begins with the turns that they stood for."""
     rows = [row for row in unit.all("mind.compaction_places") if row["id"] in ids]
-    unit.run("mind.compaction_drop", ids=sorted(ids))
+    unit.send("mind.compaction_drop", ids=sorted(ids))
     for row in reversed(rows):
         if row["exchange_id"] is None:
-            unit.run("mind.entry_drop_at", position=row["position"])
-            unit.run("mind.entry_drop_copies", position=row["position"])
+            unit.send("mind.entry_drop_at", position=row["position"])
+            unit.send("mind.entry_drop_copies", position=row["position"])
         else:
             # A provider that compacts by itself puts the summary into the turn that it answers.
             rest = [block for block in decode_blocks(row["blocks"]) if not isinstance(block, Compacted)]
-            unit.run("mind.entry_rewrite", position=row["position"], blocks=encode_blocks(rest))
+            unit.send("mind.entry_rewrite", position=row["position"], blocks=encode_blocks(rest))
 
 
 def _scrub_messages(unit: Unit, traces: Traces, since: int) -> None:
     """Take the words out of what messages that stay quote, of why they failed, and of what the system told people."""
     for row in unit.all("mind.message_quotes"):
         if traces.in_quote(row["quote"]):
-            unit.run("mind.message_unquote", id=row["id"])
+            unit.send("mind.message_unquote", id=row["id"])
     # A turn that fails leaves its error on all its messages, and it may quote any of them.
     for row in unit.all("mind.message_errors"):
         if traces.in_text(row["last_error"]):
-            unit.run("mind.message_error_blank", id=row["id"], error=_FORGOTTEN)
+            unit.send("mind.message_error_blank", id=row["id"], error=_FORGOTTEN)
     for row in unit.all("mind.notice_texts", since=since, own=HANDS):
         if traces.in_text(row["text"]):
-            unit.run("mind.notice_blank", id=row["id"], text=_FORGOTTEN)
+            unit.send("mind.notice_blank", id=row["id"], text=_FORGOTTEN)
 
 
 def _scrub_turns(unit: Unit, traces: Traces, since: int) -> None:
@@ -231,7 +231,7 @@ def _scrub_turns(unit: Unit, traces: Traces, since: int) -> None:
             blocks = decode_blocks(row["blocks"])
             kept = tuple(_without(block, traces) for block in blocks)
             if kept != tuple(blocks):
-                unit.run("mind.entry_rewrite", position=row["position"], blocks=encode_blocks(kept))
+                unit.send("mind.entry_rewrite", position=row["position"], blocks=encode_blocks(kept))
 
 
 def _without(block: Block, traces: Traces) -> Block:
@@ -273,9 +273,9 @@ def empty_notes(unit: Unit, ids: Sequence[int], at: int) -> list[tuple[int, str]
     """Replace all versions of notes by an empty one that is on its way into the file."""
     rows = unit.all("notes.note_of", ids=list(ids))
     numbers = {row["note_id"]: row["number"] for row in unit.all("notes.versions_of", ids=list(ids))}
-    unit.run("notes.version_purge", ids=list(ids))
+    unit.send("notes.version_purge", ids=list(ids))
     for row in rows:
         number = numbers.get(row["id"], 0) + 1
-        unit.run("notes.version_add", id=row["id"], number=number, body="", author="person", at=at)
-        unit.run("notes.note_mark", id=row["id"], known=row["body_hash"], coming="", at=at)
+        unit.send("notes.version_add", id=row["id"], number=number, body="", author="person", at=at)
+        unit.send("notes.note_mark", id=row["id"], known=row["body_hash"], coming="", at=at)
     return [(row["id"], row["name"]) for row in rows]

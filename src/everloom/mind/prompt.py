@@ -123,7 +123,7 @@ class Prompt:
         # Checked under the write lock: what was forgotten since it was built must not come back with it.
         if self._notes.signature_in(writing.unit, _SHOWN) == notes:
             kept = {"signature": built.signature, "body": built.body, "whole": json.dumps(built.whole)}
-            writing.unit.run("mind.prompt_put", **kept, at=to_micros(writing.at))
+            writing.unit.send("mind.prompt_put", **kept, at=to_micros(writing.at))
 
     def _write(self, sections: Sequence[PromptSection]) -> tuple[list[str], tuple[str, ...]]:
         """Write sections, those without notes left out; also returns the names of the notes that are shown whole."""

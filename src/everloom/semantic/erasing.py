@@ -100,15 +100,15 @@ class SemanticEraser(Eraser):
         _drop_understandings(unit, understandings)
         reinstate(tx, earlier)
         _drop_observations(unit, observations)
-        unit.run("semantic.seen_drop", ids=plan.ids)
+        unit.send("semantic.seen_drop", ids=plan.ids)
         _drop_subjects(unit, plan.of(_SUBJECT))
-        unit.run("semantic.subject_recount", ids=sorted(touched))
-        unit.run("semantic.subject_settle", ids=sorted(touched))
+        unit.send("semantic.subject_recount", ids=sorted(touched))
+        unit.send("semantic.subject_settle", ids=sorted(touched))
         for a, b in pairs:
-            unit.run("semantic.intersection_recount", a=a, b=b)
-            unit.run("semantic.intersection_settle", a=a, b=b)
+            unit.send("semantic.intersection_recount", a=a, b=b)
+            unit.send("semantic.intersection_settle", a=a, b=b)
         for session in sessions:
-            unit.run("semantic.session_recount", session=session)
+            unit.send("semantic.session_recount", session=session)
         _read_again(unit, again)
 
 
@@ -223,28 +223,28 @@ def _drop_understandings(unit: Unit, ids: Sequence[int]) -> None:
         return
     gone = list(ids)
     for old, new in successors(unit, gone).items():
-        unit.run("semantic.understanding_repoint", old=old, new=new)
-    unit.run("semantic.subject_unpoint", old=gone)
+        unit.send("semantic.understanding_repoint", old=old, new=new)
+    unit.send("semantic.subject_unpoint", old=gone)
     for name in ("intersection_unpoint_all", "workspace_unpoint", "session_undescribe", "linked_clear"):
-        unit.run(f"semantic.{name}", ids=gone)
+        unit.send(f"semantic.{name}", ids=gone)
     for name in ("understanding_tag_drop", "understanding_drop"):
-        unit.run(f"semantic.{name}", ids=gone)
+        unit.send(f"semantic.{name}", ids=gone)
 
 
 def _drop_observations(unit: Unit, ids: Sequence[int]) -> None:
     gone = list(ids)
     for name in ("observation_unreplace", "linked_drop", "observation_tag_drop", "observation_drop"):
-        unit.run(f"semantic.{name}", ids=gone)
+        unit.send(f"semantic.{name}", ids=gone)
 
 
 def _drop_subjects(unit: Unit, ids: Sequence[int]) -> None:
     for subject in ids:
-        unit.run("semantic.intersection_clear", subject=subject)
-        unit.run("semantic.tag_drop", subject=subject)
+        unit.send("semantic.intersection_clear", subject=subject)
+        unit.send("semantic.tag_drop", subject=subject)
     if ids:
-        unit.run("semantic.subject_names_drop", ids=list(ids))
+        unit.send("semantic.subject_names_drop", ids=list(ids))
     for subject in ids:
-        unit.run("semantic.subject_drop", id=subject)
+        unit.send("semantic.subject_drop", id=subject)
 
 
 def _read_again(unit: Unit, observations: Sequence[int]) -> None:
@@ -253,8 +253,8 @@ def _read_again(unit: Unit, observations: Sequence[int]) -> None:
     for row in unit.all("semantic.observation_of", ids=list(observations)):
         since = tick(unit)
         subjects = sorted(each["subject_id"] for each in tags.get(row["id"], ()))
-        unit.run("semantic.observation_tag_touch", observation=row["id"], since=since)
+        unit.send("semantic.observation_tag_touch", observation=row["id"], since=since)
         observed = Observed(since, subjects, list(combinations(subjects, 2)), row["happened_at"])
         # It was counted when it was written: its subjects only have to be reviewed again.
         count_observed(unit, [observed], each_counts=0)
-    unit.run("semantic.observation_unplace", ids=list(observations))
+    unit.send("semantic.observation_unplace", ids=list(observations))

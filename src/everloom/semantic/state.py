@@ -65,7 +65,7 @@ def state_for_writing(unit: Unit) -> SemanticState:
     row = unit.one("semantic.workspace_get")
     if row is None:
         # On the first write and not with the workspace: the kernel, which creates workspaces, knows no faculty.
-        unit.run("semantic.workspace_ensure")
+        unit.send("semantic.workspace_ensure")
         return state_of(unit)
     return value_from(SemanticState, row)
 
@@ -174,8 +174,8 @@ def change_session(tx: Transaction, statement: str, **values: Value) -> None:
     """Change the state of the session that writes, creating it on first use."""
     # Most sessions have one, and changing none tells as much as looking for it.
     if not tx.unit.run(statement, session=tx.session_id, **values):
-        tx.unit.run("semantic.session_ensure", session=tx.session_id)
-        tx.unit.run(statement, session=tx.session_id, **values)
+        tx.unit.send("semantic.session_ensure", session=tx.session_id)
+        tx.unit.send(statement, session=tx.session_id, **values)
 
 
 def preview(text: str) -> str:
@@ -245,7 +245,7 @@ def _note_shown(tx: Transaction, ids: Sequence[int]) -> None:
 def clear_seen(look: Look) -> None:
     """Forget what the session was shown."""
     if look.session is not None:
-        look.leave(lambda tx: tx.unit.run("semantic.seen_clear", session=tx.session_id))
+        look.leave(lambda tx: tx.unit.send("semantic.seen_clear", session=tx.session_id))
 
 
 def reset_seen(op: Operation) -> SeenReset:

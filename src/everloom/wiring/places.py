@@ -201,11 +201,11 @@ class Places:
             # Before the identity: whoever is interrupted here is still a copy, and begins again.
             with self._store.write(workspace.id) as unit:
                 for graph, target in moves.items():
-                    unit.run("graph.graph_move", id=graph, directory=str(target))
+                    unit.send("graph.graph_move", id=graph, directory=str(target))
         with self._store.write(NOWHERE) as unit:
-            unit.run("kernel.identify", id=fresh)
+            unit.send("kernel.identify", id=fresh)
             # Other processes that have this file open know its old identity, and must not go on with it.
-            unit.run("kernel.reincarnate", incarnation=uuid4().hex)
+            unit.send("kernel.reincarnate", incarnation=uuid4().hex)
         return SeparatedStore(fresh, original, tuple(copied), tuple(kept))
 
     def _own_part(self, directory: Path) -> Path | None:

@@ -51,7 +51,7 @@ def move_node(being: Being, request: MoveRequest) -> ChangedNodes:
         home = node.cluster_id if is_given_back else _destination(tx, node, request, name)
         if (home, not is_given_back) == (node.cluster_id, node.placed):
             return 0
-        tx.unit.run("episodic.place", id=item, cluster=home, placed=int(not is_given_back))
+        tx.unit.send("episodic.place", id=item, cluster=home, placed=int(not is_given_back))
         settle(being, tx, {item: node}, [item])
         return record(tx, "move", {item: node}, [item], reason=reason)
 

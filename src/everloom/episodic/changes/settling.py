@@ -47,10 +47,10 @@ def prepare_whole(op: Operation, documents: Iterable[Document]) -> Prepared:
 def rewrite(tx: Transaction, node: Node, content: SceneContent, ready: Prepared | None) -> None:
     """Tell a scene anew, with its words and its vector; `ready` is its document, if that differs."""
     unit = tx.unit
-    unit.run("episodic.scene_rewrite", id=node.id, **scene_columns(content))
+    unit.send("episodic.scene_rewrite", id=node.id, **scene_columns(content))
     if content.importance != node.importance:
         weight = {"importance": content.importance, "lifespan": lifespan(content.importance)}
-        unit.run("episodic.life_weigh", id=node.id, **weight)
+        unit.send("episodic.life_weigh", id=node.id, **weight)
     if ready is None:
         return
     tx.op.index.revise(unit, node.id, Prepared(ready.documents, ready.words, None), tx.at)
@@ -98,7 +98,7 @@ def settle(being: Being, tx: Transaction, before: Mapping[int, Node], scenes: It
         if actions:
             name = actions[0] if is_misnamed else row["name"]
             digest = row["digest"] if row["digest"] and not stale.intersection(told) else _BETWEEN.join(actions)
-            tx.unit.run("episodic.cluster_rename", id=row["id"], name=name, digest=digest)
+            tx.unit.send("episodic.cluster_rename", id=row["id"], name=name, digest=digest)
 
 
 def _central_actions(unit: Unit, embedding: Embedding, cluster: int) -> list[str]:

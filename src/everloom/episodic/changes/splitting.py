@@ -64,7 +64,7 @@ def split_node(
         if now.version != node.version:
             raise Conflict(f"scene {item} has just been changed", hint="read it again, then try once more", current=now)
         ids = _add_parts(tx, now, told, ready)
-        tx.unit.run("episodic.life_end", id=item, status="dead", death="split", absorbed_into=None)
+        tx.unit.send("episodic.life_end", id=item, status="dead", death="split", absorbed_into=None)
         if now.pinned:
             for each in ids:
                 pin(tx.unit, each, True)
@@ -103,7 +103,7 @@ def _add_parts(tx: Transaction, whole: Node, told: Sequence[SceneContent], ready
     placed = [(item, content, whole.cluster_id) for item, content in zip(ids, told, strict=True)]
     add_nodes(unit, placed, tx.at, patrol_id=whole.patrol_id, fresh=False)
     for item, content in zip(ids, told, strict=True):
-        unit.run("episodic.life_copy", id=item, **_life(whole, content))
+        unit.send("episodic.life_copy", id=item, **_life(whole, content))
     rest_on(unit, ((item, whole.id) for item in ids))
     return ids
 

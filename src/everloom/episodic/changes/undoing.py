@@ -80,10 +80,10 @@ def undo_change(
         cover(tx, nodes_of(tx.unit, list(before)).values())
         settle(being, tx, before, before)
         undo = record(tx, "undo", before, before, reason=reason)
-        tx.unit.run("episodic.change_undo", id=again[0].id, by=undo)
+        tx.unit.send("episodic.change_undo", id=again[0].id, by=undo)
         # Whoever takes an undo back wants what it had undone.
         for row in tx.unit.all("episodic.change_undone", by=again[0].id):
-            tx.unit.run("episodic.change_undo", id=row["id"], by=None)
+            tx.unit.send("episodic.change_undo", id=row["id"], by=None)
         return undo
 
     return changed(being, op.write_once(_VERB, request.key, asked, int, write), [item])
@@ -151,10 +151,10 @@ def _put_back(tx: Transaction, each: _PutBack, ready: Prepared | None) -> None:
         death = target.get("death", now.death)
         status = "active" if death is None else "dead"
         into = target.get("absorbed_into", now.absorbed_into) if death == "absorbed" else None
-        unit.run("episodic.life_end", id=now.id, status=status, death=death, absorbed_into=into)
+        unit.send("episodic.life_end", id=now.id, status=status, death=death, absorbed_into=into)
     if "cluster_id" in target or "placed" in target:
         home, placed = target.get("cluster_id", now.cluster_id), target.get("placed", now.placed)
-        unit.run("episodic.place", id=now.id, cluster=home, placed=int(placed))
+        unit.send("episodic.place", id=now.id, cluster=home, placed=int(placed))
     if "pinned" in target:
         pin(unit, now.id, bool(target["pinned"]))
     if each.is_ending and now.pinned:

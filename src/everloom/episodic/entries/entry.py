@@ -80,10 +80,10 @@ def put_entry(tx: Transaction, entry: MemoryEntry) -> MemoryEntry:
     }
     if known is None or known.id is None:
         (fresh,) = index.add(unit, prepared, tx.at)
-        unit.run("episodic.entry_add", id=fresh, target=entry.target, key=entry.key, **values)
+        unit.send("episodic.entry_add", id=fresh, target=entry.target, key=entry.key, **values)
     else:
         index.revise(unit, known.id, prepared, tx.at)
-        unit.run("episodic.entry_change", id=known.id, **values)
+        unit.send("episodic.entry_change", id=known.id, **values)
     (row,) = unit.all("episodic.entry_get", target=entry.target, key=entry.key)
     return _entry_from(row)
 
@@ -91,7 +91,7 @@ def put_entry(tx: Transaction, entry: MemoryEntry) -> MemoryEntry:
 def drop_entry(tx: Transaction, entry: MemoryEntry) -> None:
     """Delete an entry and its document."""
     if entry.id is not None:
-        tx.unit.run("episodic.entry_drop", id=entry.id)
+        tx.unit.send("episodic.entry_drop", id=entry.id)
         tx.op.index.remove(tx.unit, [entry.id])
 
 

@@ -177,8 +177,8 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
         for change in request.note_type_updates:
             _change_type(tx, change)
         read, unread = (_readable(tx.unit, ids) for ids in (request.read_ids, request.unread_ids))
-        tx.unit.run("episodic.note_read", ids=read, at=to_micros(tx.at))
-        tx.unit.run("episodic.note_unread", ids=unread)
+        tx.unit.send("episodic.note_read", ids=read, at=to_micros(tx.at))
+        tx.unit.send("episodic.note_unread", ids=unread)
         tx.event(scenes=list(scene_ids), notes=list(note_ids), deleted=deleted)
         written = _sum_up(list(zip(scene_ids, scenes, strict=True)), note_ids, deleted)
         return replace(written, marked_ids=(*read, *unread))
@@ -254,7 +254,7 @@ def note_document(content: str, now: datetime) -> Document:
 def add_note(tx: Transaction, item: int, kind: _NoteType, content: str, problem: str | None = None) -> None:
     """Write one note."""
     values = {"id": item, "kind": kind, "content": content, "problem": problem, "at": to_micros(tx.at)}
-    tx.unit.run("episodic.note_add", session=tx.session_id, origin=str(tx.op.origin), **values)
+    tx.unit.send("episodic.note_add", session=tx.session_id, origin=str(tx.op.origin), **values)
 
 
 def change_note(
@@ -262,7 +262,7 @@ def change_note(
 ) -> None:
     """Replace the content of one note."""
     values = {"kind": kind or note.type, "content": content, "problem": problem, "at": to_micros(tx.at)}
-    tx.unit.run("episodic.note_change", id=note.id, **values)
+    tx.unit.send("episodic.note_change", id=note.id, **values)
 
 
 def _change_type(tx: Transaction, change: Mapping[str, Any]) -> None:
@@ -286,7 +286,7 @@ class SeenNotes:
 def mark_seen(tx: Transaction, seen: SeenNotes) -> None:
     """Record that the session was shown notes, unless they have changed since or were read before."""
     if seen.ids:
-        tx.unit.run("episodic.note_seen", ids=list(seen.ids), at=to_micros(seen.at), session=tx.session_id)
+        tx.unit.send("episodic.note_seen", ids=list(seen.ids), at=to_micros(seen.at), session=tx.session_id)
 
 
 def _readable(unit: Unit, ids: Sequence[int]) -> list[int]:
@@ -301,7 +301,7 @@ def _drop_scenes(unit: Unit, ids: Iterable[int]) -> list[int]:
     """Delete scenes that are still waiting; other ids are left alone."""
     rows = unit.all("episodic.note_get", ids=list(ids))
     waiting = [row["id"] for row in rows if row["kind"] == "scene" and row["patrol_id"] is None]
-    unit.run("episodic.note_drop", ids=waiting)
+    unit.send("episodic.note_drop", ids=waiting)
     return waiting
 
 

@@ -334,7 +334,7 @@ def _update_open_notes(being: Being, request: MemoryRequest) -> MemoryUpdated:
         if request.action == "update":
             _edit_note(tx, before, request.text)
             return _show_change(request, _note_entry(before), _note_entry(find_note(tx.unit, before.id)))
-        tx.unit.run("episodic.note_drop", ids=[before.id])
+        tx.unit.send("episodic.note_drop", ids=[before.id])
         # The note of a scene has no document until a patrol takes it in.
         if before.type != "scene":
             op.index.remove(tx.unit, [before.id])

@@ -197,7 +197,7 @@ def _give_birth(tx: Transaction, cluster: Cluster, group: _SubCluster, members: 
     parent = cluster.id if cluster.is_root else cluster.parent_id
     name, digest = group.name or actions[0], group.digest or " · ".join(map(short, actions))
     fresh = add_cluster(tx.unit, parent, name, digest, tx.at)
-    tx.unit.run("episodic.move", ids=list(members), cluster=fresh)
+    tx.unit.send("episodic.move", ids=list(members), cluster=fresh)
     return fresh
 
 
@@ -211,9 +211,9 @@ def gather(run: PatrolRun) -> Change:
         folds = _plan_folds(clusters, *vectors, thresholds_of(run.being, unit).cluster, chosen)
         moves = {cluster: into for cluster, into in folds.items() if into is not None}
         for cluster, into in moves.items():
-            unit.run("episodic.move_all", cluster=cluster, into=into)
+            unit.send("episodic.move_all", cluster=cluster, into=into)
         # Dropped only after all moves: a scene's cluster must exist at any time.
-        unit.run("episodic.cluster_drop", ids=list(folds))
+        unit.send("episodic.cluster_drop", ids=list(folds))
         refresh(unit, embedding, set(moves.values()) - folds.keys())
         return StepOutcome(counts={"folded": len(moves), "empty": len(folds) - len(moves)})
 

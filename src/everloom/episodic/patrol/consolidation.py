@@ -251,7 +251,7 @@ def _is_changed(then: Node, now: Node | None) -> bool:
 def _unite(tx: Transaction, merge: _Merge, now: Mapping[int, Node], ready: Prepared) -> None:
     """Merge scenes into the survivor: text, words, vector, importance, sources."""
     survivor, unit = merge.survivor.id, tx.unit
-    unit.run("episodic.scene_rewrite", id=survivor, **scene_columns(merge.content))
+    unit.send("episodic.scene_rewrite", id=survivor, **scene_columns(merge.content))
     # First revised without vectors, which drops the old ones; then the new ones are added as complete.
     tx.op.index.revise(unit, survivor, Prepared(ready.documents, ready.words, None), tx.at)
     if ready.made is not None:
@@ -260,6 +260,6 @@ def _unite(tx: Transaction, merge: _Merge, now: Mapping[int, Node], ready: Prepa
     before = {node.id: now[node.id] for node in merge.nodes}
     # As it is now: somebody may have confirmed a place, in the same cluster, while the model was thinking.
     placed = int(any(node.placed for node in before.values()))
-    unit.run("episodic.survive", id=survivor, importance=importance, lifespan=lifespan(importance), placed=placed)
+    unit.send("episodic.survive", id=survivor, importance=importance, lifespan=lifespan(importance), placed=placed)
     absorb(tx, survivor, (node.id for node in merge.absorbed))
     record(tx, "merge", before, before, author=PATROL)

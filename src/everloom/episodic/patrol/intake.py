@@ -206,7 +206,7 @@ def _write_late(tx: Transaction, intake: _Intake, roots: Roots) -> set[int]:
     for row in tx.unit.all("episodic.status_of", ids=[row["id"] for row in rows]):
         home = intake.homes.get(row["id"])
         if home is not None and row["cluster_id"] in (roots.business, roots.private):
-            tx.unit.run("episodic.move", ids=[row["id"]], cluster=home)
+            tx.unit.send("episodic.move", ids=[row["id"]], cluster=home)
             touched.add(home)
         touched.add(row["cluster_id"])
     return touched

@@ -150,14 +150,14 @@ def _write(tx: Transaction, run: PatrolRun, answer: ReflectionAnswer, scenes: in
     if diary:
         write_diary(tx, diary_key(tx.op, run.began_at), diary)
     if thoughts:
-        tx.unit.run("episodic.being_think", text="\n".join(thoughts), at=to_micros(tx.at))
+        tx.unit.send("episodic.being_think", text="\n".join(thoughts), at=to_micros(tx.at))
     return StepOutcome(counts={"scenes": scenes, "diary": int(bool(diary)), "thoughts": len(thoughts)})
 
 
 def _write_extract(tx: Transaction, run: PatrolRun, extracted: Extract, scenes: int) -> StepOutcome:
     """Write an extract where a model's words would stand, marked in the page and in its entry."""
     write_diary(tx, diary_key(tx.op, run.began_at), extracted.diary, {"extract": True})
-    tx.unit.run("episodic.being_think", text=extracted.thoughts, at=to_micros(tx.at))
+    tx.unit.send("episodic.being_think", text=extracted.thoughts, at=to_micros(tx.at))
     remark = f"diary and think_md are extracts: {NO_MODEL}"
     counts = {"scenes": scenes, "diary": 1, "thoughts": extracted.thoughts.count("\n")}
     return StepOutcome(counts=counts, remarks=(remark,))

@@ -246,7 +246,7 @@ def _write(tx: Transaction, known: _SortingGround, sorting: _Sorting) -> dict[st
     touched: set[int] = set()
     for home, group in moving.items():
         nodes = [known.nodes[place] for place in group]
-        tx.unit.run("episodic.move", ids=[node.id for node in nodes], cluster=fresh.get(home, home))
+        tx.unit.send("episodic.move", ids=[node.id for node in nodes], cluster=fresh.get(home, home))
         touched |= {fresh.get(home, home), *(node.cluster_id for node in nodes)}
     refresh(tx.unit, tx.op.embedding, touched)
     return {

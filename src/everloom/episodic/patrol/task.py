@@ -120,7 +120,7 @@ def _begin(being: Being, lease: Lease) -> tuple[PatrolRun, list[str]]:
             reason = _why_now(unit, being) or "asked"
             # Ids grow in commit order: every note that exists already has a smaller one.
             (fresh,) = register(unit, TASK, tx.at)
-            unit.run("episodic.patrol_add", id=fresh, reason=reason, at=to_micros(tx.at))
+            unit.send("episodic.patrol_add", id=fresh, reason=reason, at=to_micros(tx.at))
             (row,) = unit.all("episodic.patrol_open")
         done = {step["step"] for step in unit.all("episodic.step_of", ids=[row["id"]])}
     run = value_from(PatrolRun, row, being=being, op=op, thinker=being.thinker())
@@ -136,7 +136,7 @@ def _run_step(run: PatrolRun, name: str) -> Mapping[str, int]:
     change = STEPS[name](run)
     with run.op.write(TASK) as tx:
         outcome, took = change(tx), round((time.perf_counter() - began) * 1000)
-        tx.unit.run(
+        tx.unit.send(
             "episodic.step_add",
             patrol=run.id,
             step=name,
@@ -147,7 +147,7 @@ def _run_step(run: PatrolRun, name: str) -> Mapping[str, int]:
         )
         # The end is written with the last step, so that no crash can leave a patrol open whose steps are all done.
         if name == names[-1]:
-            tx.unit.run("episodic.patrol_end", id=run.id, at=to_micros(tx.at))
+            tx.unit.send("episodic.patrol_end", id=run.id, at=to_micros(tx.at))
             tx.event(id=run.id, number=run.number)
     return {**outcome.counts, "milliseconds": took}
 

@@ -100,7 +100,7 @@ def _leave_context(tx: Transaction, being: Being, since: datetime, seen: SeenNot
     """Store the snapshot as the session was given it, then count its notes as read."""
     # Written anew and not as it was given: what was forgotten since then must not come back with it.
     content = "\n\n".join(_snapshot(tx.unit, being, notes_to_show(tx.unit, being.op.session, seen.at)))
-    tx.unit.run("episodic.snapshot_put", label=being.op.session or "", content=content, at=to_micros(since))
+    tx.unit.send("episodic.snapshot_put", label=being.op.session or "", content=content, at=to_micros(since))
     mark_seen(tx, seen)
 
 

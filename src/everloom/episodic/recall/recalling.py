@@ -146,7 +146,7 @@ def reactivate(being: Being, ids: Sequence[int]) -> None:
 def _note_recall(being: Being, tx: Transaction, ids: Sequence[int]) -> None:
     # Read before the update, which changes the status: a scene that was dying becomes part of its cluster's mean.
     rows = tx.unit.all("episodic.status_of", ids=list(ids))
-    tx.unit.run("episodic.reactivate", ids=sorted(set(ids)), at=to_micros(tx.at))
+    tx.unit.send("episodic.reactivate", ids=sorted(set(ids)), at=to_micros(tx.at))
     refresh(tx.unit, being.op.embedding, [row["cluster_id"] for row in rows if row["status"] == "dying"])
     count_access(tx.unit, ids, tx.at)
 

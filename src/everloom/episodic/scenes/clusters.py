@@ -56,8 +56,8 @@ def roots_of(unit: Unit, at: datetime) -> Roots:
         # A root is its own parent, so that every cluster has one.
         ids = register(unit, ["cluster"] * len(_ROOTS), at)
         for fresh, (name, digest) in zip(ids, _ROOTS.items(), strict=True):
-            unit.run("episodic.cluster_add", id=fresh, parent=fresh, is_root=1, name=name, digest=digest)
-        unit.run("episodic.being_add", business=ids[0], private=ids[1])
+            unit.send("episodic.cluster_add", id=fresh, parent=fresh, is_root=1, name=name, digest=digest)
+        unit.send("episodic.being_add", business=ids[0], private=ids[1])
         return Roots(*ids)
     return Roots(row["business_id"], row["private_id"])
 
@@ -65,7 +65,7 @@ def roots_of(unit: Unit, at: datetime) -> Roots:
 def add_cluster(unit: Unit, parent_id: int, name: str, digest: str, at: datetime) -> int:
     """Create a sub-cluster."""
     (fresh,) = register(unit, "cluster", at)
-    unit.run("episodic.cluster_add", id=fresh, parent=parent_id, is_root=0, name=short(name), digest=digest)
+    unit.send("episodic.cluster_add", id=fresh, parent=parent_id, is_root=0, name=short(name), digest=digest)
     return fresh
 
 

@@ -64,7 +64,7 @@ def merge_nodes(
         # Where somebody has put one of them, or else where the first one is.
         home = next((node for node in nodes.values() if node.placed), nodes[ids[0]])
         add_nodes(tx.unit, [(fresh, whole, home.cluster_id)], tx.at, patrol_id=None, fresh=False)
-        tx.unit.run("episodic.place", id=fresh, cluster=home.cluster_id, placed=int(home.placed))
+        tx.unit.send("episodic.place", id=fresh, cluster=home.cluster_id, placed=int(home.placed))
         absorb(tx, fresh, ids)
         refresh(tx.unit, op.embedding, {node.cluster_id for node in nodes.values()})
         record(tx, "merge", nodes, [fresh, *ids])

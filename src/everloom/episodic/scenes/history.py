@@ -165,7 +165,7 @@ def blank_history(unit: Unit, rows: Iterable[Row]) -> None:
         ),
     )
     # A change is undone for all its scenes or for none.
-    unit.run("episodic.change_lose", ids=sorted({row["id"] for row in blank}))
+    unit.send("episodic.change_lose", ids=sorted({row["id"] for row in blank}))
 
 
 def told_in_history(row: Row) -> list[object]:

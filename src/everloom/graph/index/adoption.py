@@ -127,7 +127,7 @@ def _take(graph: OpenGraph, read: Mapping[str, BesideFile], gone: Sequence[str])
         raise_reflections(graph, transaction, said)
         unit.many("graph.file_put", [record_of(graph.id, file) for file in read.values()])
         if gone:
-            unit.run("graph.file_drop", graph=graph.id, paths=list(gone))
+            unit.send("graph.file_drop", graph=graph.id, paths=list(gone))
         if raised:
             transaction.event(graph=graph.id, states=len(raised))
     return len(raised)
@@ -159,7 +159,7 @@ def raise_reflections(graph: OpenGraph, transaction: Transaction, said: Reflecti
     last = max((at for at in (row["reflected_at"], said.last and to_micros(said.last)) if at), default=None)
     count = max(row["reflections"], said.count)
     if (count, last) != (row["reflections"], row["reflected_at"]):
-        transaction.unit.run("graph.graph_reflections", id=graph.id, reflections=count, at=last)
+        transaction.unit.send("graph.graph_reflections", id=graph.id, reflections=count, at=last)
 
 
 def record_of(graph: int, file: BesideFile, mark: str | None = None) -> dict[str, Value]:

@@ -140,8 +140,8 @@ def update_archive(
     for item in revived:
         if item in ready:
             index.revive(unit, [item], ready[item], now)
-    unit.run("graph.memory_archive", ids=decayed, archived=ARCHIVED)
-    unit.run("graph.memory_archive", ids=revived, archived=0)
+    unit.send("graph.memory_archive", ids=decayed, archived=ARCHIVED)
+    unit.send("graph.memory_archive", ids=revived, archived=0)
     return len(decayed), len(revived)
 
 
@@ -158,7 +158,7 @@ def decay(graph: OpenGraph) -> Decayed:
     with op.write("graph.decay") as transaction:
         unit = transaction.unit
         archived, revived = update_archive(unit, op.index, [row["id"] for row in crossing], now, ready)
-        unit.run("graph.graph_decayed", id=graph.id, at=to_micros(now))
+        unit.send("graph.graph_decayed", id=graph.id, at=to_micros(now))
         if archived or revived:
             transaction.event(graph=graph.id, archived=archived, revived=revived)
     return Decayed(counts={each.value: counts[each.value] for each in Vigour}, archived=archived, revived=revived)
@@ -171,4 +171,4 @@ def _make_current(graph: OpenGraph, ids: Sequence[int]) -> None:
         with graph.op.write("graph.decay") as transaction:
             for item, prepared in ready.items():
                 graph.op.index.revive(transaction.unit, [item], prepared, transaction.at)
-            transaction.unit.run("graph.memory_archive", ids=list(ready), archived=ARCHIVED)
+            transaction.unit.send("graph.memory_archive", ids=list(ready), archived=ARCHIVED)

@@ -96,7 +96,7 @@ def stage(graph: OpenGraph, plan: FilePlan) -> str:
 def intend(graph: OpenGraph, transaction: Transaction, key: str, plan: FilePlan) -> None:
     """Record the intent of a staged plan in a transaction; once that is committed, `complete` must be called."""
     at = to_micros(transaction.at)
-    transaction.unit.run("graph.intent_add", graph=graph.id, key=key, plan=plan.as_json(), at=at)
+    transaction.unit.send("graph.intent_add", graph=graph.id, key=key, plan=plan.as_json(), at=at)
 
 
 def _recover(graph: OpenGraph) -> None:
@@ -148,7 +148,7 @@ def complete(
         update_archive(transaction.unit, graph.op.index, touched, transaction.at, ready)
         transaction.event(graph=graph.id, **plan.detail)
         statement = "graph.intent_indexed" if _is_committed(graph, plan) else "graph.intent_drop"
-        transaction.unit.run(statement, graph=graph.id, key=key)
+        transaction.unit.send(statement, graph=graph.id, key=key)
         _keep_receipt(graph, transaction, plan, copies)
         also(transaction)
     # Only now, because a repeated run needs the staged contents. After a crash here `_recover` deletes them.
@@ -196,7 +196,7 @@ def _commit(graph: OpenGraph, key: str, plan: FilePlan, paths: Sequence[str]) ->
     if trouble is None:
         note_commit(graph)
     with graph.op.write(f"graph.{plan.operation}") as transaction:
-        transaction.unit.run("graph.intent_drop", graph=graph.id, key=key)
+        transaction.unit.send("graph.intent_drop", graph=graph.id, key=key)
     return () if trouble is None else (trouble,)
 
 

@@ -302,12 +302,12 @@ def _leave(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) ->
     if changes.gone_memories:
         gone = sorted(changes.gone_memories)
         graph.op.index.remove(unit, gone)
-        unit.run("graph.relation_drop", ids=gone)
+        unit.send("graph.relation_drop", ids=gone)
         drop_mentions(unit, gone)
-        unit.run("graph.memory_gone", ids=gone, at=to_micros(transaction.at))
-    unit.run("graph.file_drop", graph=graph.id, paths=changes.gone)
+        unit.send("graph.memory_gone", ids=gone, at=to_micros(transaction.at))
+    unit.send("graph.file_drop", graph=graph.id, paths=changes.gone)
     if changes.gone_edges:
-        unit.run("graph.edge_drop", ids=sorted(changes.gone_edges))
+        unit.send("graph.edge_drop", ids=sorted(changes.gone_edges))
 
 
 def _write_memories(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) -> dict[str, int]:
@@ -325,10 +325,10 @@ def _write_memories(graph: OpenGraph, transaction: Transaction, changes: IndexCh
             ready = index.complete(changes.revised, {place: text for place, _, text in chosen})
             act(unit, [item for _, item, _ in chosen], ready, now)
     # `update_archive` runs later in this transaction; it must not try to restore the same documents again.
-    unit.run("graph.memory_archive", ids=sorted(changes.reviving), archived=0)
+    unit.send("graph.memory_archive", ids=sorted(changes.reviving), archived=0)
     if changes.published is not None:
         index.publish(unit, [items[path] for path in changes.fresh], changes.published, now)
-    unit.run("graph.relation_drop", ids=list(items.values()))
+    unit.send("graph.relation_drop", ids=list(items.values()))
     unit.many(
         "graph.relation_add",
         [

@@ -36,7 +36,7 @@ def is_made_from(graph: OpenGraph, what: str, inputs: str) -> bool:
 def note_inputs(unit: Unit, graph: int, what: str, inputs: str) -> None:
     """Record what something was made from."""
     made = {**_made(unit, graph), what: inputs}
-    unit.run("graph.graph_made", id=graph, made_from=json.dumps(made, sort_keys=True))
+    unit.send("graph.graph_made", id=graph, made_from=json.dumps(made, sort_keys=True))
 
 
 def _made(unit: Unit, graph: int) -> dict[str, str]:

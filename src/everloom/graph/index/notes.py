@@ -111,7 +111,7 @@ def write_notes(
 ) -> None:
     """Record what was assumed about memories, by which names links find them, and the links in their texts."""
     ids = [items[each.path] for each in memories]
-    unit.run("graph.note_drop", ids=ids)
+    unit.send("graph.note_drop", ids=ids)
     drop_mentions(unit, ids)
     unit.many("graph.note_put", [_note(graph, each, items, hashes) for each in memories if each.assumed])
     unit.many(
@@ -134,8 +134,8 @@ def write_notes(
 
 def drop_mentions(unit: Unit, ids: Collection[int]) -> None:
     """Remove the names and links of memories."""
-    unit.run("graph.name_drop", ids=list(ids))
-    unit.run("graph.link_drop", ids=list(ids))
+    unit.send("graph.name_drop", ids=list(ids))
+    unit.send("graph.link_drop", ids=list(ids))
 
 
 def link_key(link: str) -> str:

@@ -127,7 +127,7 @@ def kept_page(graph: OpenGraph, kind: PageKind, inputs: str) -> Page | None:
 def _record(graph: OpenGraph, kind: PageKind, inputs: str) -> None:
     # Even if nothing changed: the daily task is due until this time is of today.
     with graph.op.write(f"graph.{kind.operation}") as transaction:
-        transaction.unit.run(kind.statement, id=graph.id, at=to_micros(transaction.at))
+        transaction.unit.send(kind.statement, id=graph.id, at=to_micros(transaction.at))
         note_inputs(transaction.unit, graph.id, kind.operation, inputs)
 
 

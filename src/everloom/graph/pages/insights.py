@@ -156,7 +156,7 @@ def _noted(graph: OpenGraph, result: Reflected) -> Reflected:
         return replace(result, notices=(*result.notices, _SAME_AS_BEFORE))
     noted = add_episode(graph, Episode(title="Reflection", type="reflection", summary=summary))
     with graph.op.write("graph.reflect") as transaction:
-        transaction.unit.run("graph.graph_reflected", id=graph.id, at=to_micros(transaction.at))
+        transaction.unit.send("graph.graph_reflected", id=graph.id, at=to_micros(transaction.at))
         note_inputs(transaction.unit, graph.id, "reflect", inputs)
     page = write_reflection(graph)
     return replace(result, episode=noted.path, notices=(*result.notices, *noted.notices, *page.notices))

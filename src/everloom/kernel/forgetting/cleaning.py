@@ -35,7 +35,7 @@ def _scrub(store: Store, workspace: int, clock: Clock, at_most: int | None) -> S
     done = store.scrub(at_most=at_most)
     if done.is_done:
         with store.write(workspace) as unit:
-            unit.run("forgetting.scrubbed", at=to_micros(clock.now()), through=row["id"])
+            unit.send("forgetting.scrubbed", at=to_micros(clock.now()), through=row["id"])
     return done
 
 

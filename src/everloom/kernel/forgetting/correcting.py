@@ -127,7 +127,7 @@ class _Record:
     def _forget(self, tx: Transaction, now: int) -> ForgetPlan:
         """Forget the item with the wrong words, which another one has replaced."""
         # The new one says what it says by itself: it must not go along as something that was made from the old.
-        tx.unit.run("kernel.source_unlink", item=now, source=self.before.id)
+        tx.unit.send("kernel.source_unlink", item=now, source=self.before.id)
         plan = make_plan(tx.unit, [self.before.id], self.erasers)
         if not plan.doomed.keys() <= self.would_go.doomed.keys():
             raise Conflict(f"what rests on {self.before.id} has just changed", hint="try again")
@@ -137,7 +137,7 @@ class _Record:
     def _scrub(self, tx: Transaction) -> ForgetPlan:
         """Forget what is left of the wrong words of an item that was changed in its place."""
         terms = set(indexed(self.before.text))
-        tx.unit.run("forgetting.term_prune")
+        tx.unit.send("forgetting.term_prune")
         traces = Traces([self.before.text], frozenset(terms - words_left(tx.unit, terms)))
         for eraser in self.erasers:
             eraser.scrub(tx, traces)

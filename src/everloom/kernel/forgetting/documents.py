@@ -62,11 +62,11 @@ def drop_items(tx: Transaction, plan: ForgetPlan) -> None:
     unit, ids = tx.unit, plan.ids
     tx.op.index.remove(unit, ids)
     verdicts = [row["id"] for row in unit.all("forgetting.signal_ids", ids=ids)]
-    unit.run("forgetting.unretire", ids=ids)
+    unit.send("forgetting.unretire", ids=ids)
     for name in ("source_drop", "access_drop", "signal_drop"):
-        unit.run(f"kernel.{name}", ids=ids)
-    unit.run("kernel.item_drop", ids=[*(item for item in ids if not plan.doomed[item].lingers), *verdicts])
-    unit.run("forgetting.term_prune")
+        unit.send(f"kernel.{name}", ids=ids)
+    unit.send("kernel.item_drop", ids=[*(item for item in ids if not plan.doomed[item].lingers), *verdicts])
+    unit.send("forgetting.term_prune")
 
 
 def scrub_records(unit: Unit, plan: ForgetPlan, traces: Traces) -> None:
@@ -77,20 +77,20 @@ def scrub_records(unit: Unit, plan: ForgetPlan, traces: Traces) -> None:
         answer = _read(row["answer"])
         if traces.in_text(row["idempotency_key"]):
             # The key itself tells it. Whoever repeats the call is stopped by the tombstone.
-            unit.run("forgetting.receipt_drop", key=row["idempotency_key"])
+            unit.send("forgetting.receipt_drop", key=row["idempotency_key"])
         elif ids & numbers_in(answer, named_as_id=True) or traces.in_data(answer):
-            unit.run("forgetting.receipt_blank", key=row["idempotency_key"], answer=json.dumps({FORGOTTEN: True}))
+            unit.send("forgetting.receipt_blank", key=row["idempotency_key"], answer=json.dumps({FORGOTTEN: True}))
     for row in unit.all("forgetting.lease_texts"):
         if (told := _told(row["last_report"], row["last_error"], traces)) is not None:
-            unit.run("forgetting.lease_blank", task=row["task"], error=None, report=told[0])
+            unit.send("forgetting.lease_blank", task=row["task"], error=None, report=told[0])
     for row in unit.all("forgetting.job_texts"):
         if (told := _told(row["report"], row["error"], traces)) is not None:
-            unit.run(
+            unit.send(
                 "forgetting.job_blank", id=row["id"], error=None if row["error"] is None else FORGOTTEN, report=told[0]
             )
     for row in unit.all("forgetting.usage_errors"):
         if traces.in_text(row["error"]):
-            unit.run("forgetting.usage_blank", id=row["id"], error=FORGOTTEN)
+            unit.send("forgetting.usage_blank", id=row["id"], error=FORGOTTEN)
 
 
 def _told(report: str | None, error: str | None, traces: Traces) -> tuple[str | None] | None:

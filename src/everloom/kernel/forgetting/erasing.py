@@ -133,7 +133,7 @@ def carry_out(tx: Transaction, plan: ForgetPlan, erasers: Sequence[Eraser], with
     """Delete the rows, then every trace of their words, and leave tombstones."""
     unit = tx.unit
     # A consolidation, a patrol or a turn that is under way may have read it already.
-    unit.run("forgetting.lease_fence", task=within[0], holder=within[1])
+    unit.send("forgetting.lease_fence", task=within[0], holder=within[1])
     # Rows that refer to documents go before them: faculties first, the kernel last.
     for eraser in erasers:
         eraser.erase(tx, plan)

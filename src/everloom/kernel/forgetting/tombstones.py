@@ -103,8 +103,8 @@ def lift_tombstones(op: Operation, ids: Sequence[int], key: str | None = None) -
         for item in ids:
             if item not in known:
                 raise NotFound(f"nothing with the id {item} was forgotten", hint="`everloom forget --list` lists it")
-        tx.unit.run("forgetting.digest_drop", ids=list(ids))
-        tx.unit.run("forgetting.tombstone_lift", ids=list(ids), at=to_micros(tx.at))
+        tx.unit.send("forgetting.digest_drop", ids=list(ids))
+        tx.unit.send("forgetting.tombstone_lift", ids=list(ids), at=to_micros(tx.at))
         return tx.event(ids=list(ids))
 
     op.write_once("lift", key, {"ids": list(ids)}, int, act)
@@ -126,7 +126,7 @@ def _record(row: Row) -> TombstoneRecord:
 def _secret(unit: Unit, *, create: bool = False) -> str:
     row = unit.one("forgetting.secret_get")
     if row is None and create:
-        unit.run("forgetting.secret_add", secret=token_hex(_SECRET_BYTES))
+        unit.send("forgetting.secret_add", secret=token_hex(_SECRET_BYTES))
         row = unit.one("forgetting.secret_get")
     return "" if row is None else str(row["secret"])
 

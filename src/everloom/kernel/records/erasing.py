@@ -56,7 +56,7 @@ class RecordEraser(Eraser):
 
     def erase(self, tx: Transaction, plan: ForgetPlan) -> None:
         """Delete the records of what is forgotten; the kernel deletes their documents."""
-        tx.unit.run("records.record_drop_items", ids=plan.ids)
+        tx.unit.send("records.record_drop_items", ids=plan.ids)
 
     def scrub(self, tx: Transaction, traces: Traces) -> None:
         """Take the words out of all other records."""
@@ -67,20 +67,20 @@ class RecordEraser(Eraser):
             if row["data"] is not None and any(map(traces.in_text, _sentences(row["data"]))):
                 broken.add((row["space"], parts[0] if parts else ""))
             elif any(traces.in_text(each) for each in (*parts, row["key"]) if " " in each):
-                tx.unit.run("records.record_drop", **path)
+                tx.unit.send("records.record_drop", **path)
                 discard_items(tx, [row["item_id"]] if row["item_id"] is not None else [])
             elif traces.in_data(value := json.loads(row["value"])):
                 self._blank(tx, row, path, _Blanking(traces, _document_of(tx, row["item_id"])).without(value))
         for space, first in sorted(broken):
             limits = bounds([first])
             rows = tx.unit.all("records.record_items", space=space, **limits, now=_ALWAYS, limit=2**31)
-            tx.unit.run("records.record_drop_below", space=space, **limits)
+            tx.unit.send("records.record_drop_below", space=space, **limits)
             discard_items(tx, [row["item_id"] for row in rows])
 
     def _blank(self, tx: Transaction, row: Row, path: Mapping[str, str], value: Any) -> None:
         text = dumped(value)
         if text != row["value"]:
-            tx.unit.run("records.record_scrub", **path, value=text, data=row["data"], at=to_micros(tx.at))
+            tx.unit.send("records.record_scrub", **path, value=text, data=row["data"], at=to_micros(tx.at))
 
 
 def _rows(unit: Unit) -> Iterator[Row]:

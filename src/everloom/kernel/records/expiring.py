@@ -40,7 +40,7 @@ class ExpireTask:
                 rows = tx.unit.all("records.record_expired", now=to_micros(tx.at), limit=_BATCH)
                 for row in rows:
                     path = {"space": row["space"], "namespace": row["namespace"], "key": row["key"]}
-                    tx.unit.run("records.record_drop", **path)
+                    tx.unit.send("records.record_drop", **path)
                 discard_items(tx, [row["item_id"] for row in rows if row["item_id"] is not None])
             if not rows:
                 break

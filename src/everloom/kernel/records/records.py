@@ -87,7 +87,7 @@ class Records:
         def live_on(tx: Transaction) -> None:
             at = to_micros(tx.at)
             for namespace, key in places:
-                tx.unit.run("records.record_used", space=self.space, namespace=written(namespace), key=key, at=at)
+                tx.unit.send("records.record_used", space=self.space, namespace=written(namespace), key=key, at=at)
 
         if places:
             self.op.leave("records", live_on)
@@ -211,7 +211,7 @@ class RecordWriter(RecordReader):
             "expires": None if lifetime is None else to_micros(self.at + lifetime),
         }
         if head is None:
-            self.unit.run("records.record_add", **path, **content, position=self._end(path["namespace"]) + 1)
+            self.unit.send("records.record_add", **path, **content, position=self._end(path["namespace"]) + 1)
         elif not self.unit.run("records.record_change", **path, **content, expected=head["revision"]):
             raise self._conflict(key)
         elif head["item_id"] is not None and content["item"] is None:
@@ -235,7 +235,7 @@ class RecordWriter(RecordReader):
             position += 1
             added.append(place)
             content = {"value": dumped(value), "data": None, "item": None, "lifetime": None, "expires": None}
-            self.unit.run("records.record_add", **known, **content, position=position, at=self._now)
+            self.unit.send("records.record_add", **known, **content, position=position, at=self._now)
         return added
 
     def drop(self, namespace: Sequence[str], key: str) -> bool:
@@ -244,7 +244,7 @@ class RecordWriter(RecordReader):
         head = self.unit.one("records.record_head", **path)
         if head is None:
             return False
-        self.unit.run("records.record_drop", **path)
+        self.unit.send("records.record_drop", **path)
         if head["item_id"] is not None:
             discard_items(self.tx, [head["item_id"]])
         return True
@@ -253,7 +253,7 @@ class RecordWriter(RecordReader):
         """Delete all records whose namespace begins so, with their documents."""
         limits = bounds(prefix)
         rows = self.unit.all("records.record_items", space=self._space, **limits, now=-(2**62), limit=2**31)
-        self.unit.run("records.record_drop_below", space=self._space, **limits)
+        self.unit.send("records.record_drop_below", space=self._space, **limits)
         discard_items(self.tx, [row["item_id"] for row in rows])
 
     def _end(self, path: str) -> int:
@@ -301,10 +301,10 @@ def discard_items(tx: Transaction, ids: Sequence[int]) -> None:
     unit = tx.unit
     tx.op.index.remove(unit, ids)
     verdicts = [row["id"] for row in unit.all("forgetting.signal_ids", ids=ids)]
-    unit.run("forgetting.unretire", ids=ids)
+    unit.send("forgetting.unretire", ids=ids)
     for name in ("source_drop", "access_drop", "signal_drop"):
-        unit.run(f"kernel.{name}", ids=ids)
-    unit.run("kernel.item_drop", ids=[*ids, *verdicts])
+        unit.send(f"kernel.{name}", ids=ids)
+    unit.send("kernel.item_drop", ids=[*ids, *verdicts])
 
 
 def dumped(value: Any) -> str:

@@ -238,7 +238,7 @@ class Index:
         if not item_ids:
             return
         unit.unindex_words(item_ids)
-        unit.run("words.document_revive", ids=item_ids)
+        unit.send("words.document_revive", ids=item_ids)
         unit.index_words(item_ids)
         self.revise_all(unit, item_ids, prepared, at)
 
@@ -246,7 +246,7 @@ class Index:
         """Retire documents; searches as of an earlier time still find them."""
         # Indexed again, not just removed: the index marks words of retired documents, for questions about the past.
         unit.unindex_words(item_ids)
-        unit.run("words.document_retire", ids=item_ids, at=to_micros(at), by=by)
+        unit.send("words.document_retire", ids=item_ids, at=to_micros(at), by=by)
         unit.index_words(item_ids)
         unit.retire_vectors(item_ids)
 
@@ -255,7 +255,7 @@ class Index:
         unit.unindex_words(item_ids)
         unit.drop_vectors(item_ids)
         for name in ("words.cover_drop", "words.document_drop"):
-            unit.run(name, ids=item_ids)
+            unit.send(name, ids=item_ids)
 
     def cover(self, unit: Unit, cover_id: int, item_ids: Iterable[int]) -> None:
         """Record that one document already says what the others say."""
@@ -263,7 +263,7 @@ class Index:
 
     def uncover(self, unit: Unit, item_ids: Sequence[int]) -> None:
         """Let documents stand for themselves again, whatever said the same."""
-        unit.run("words.cover_lift", ids=list(item_ids))
+        unit.send("words.cover_lift", ids=list(item_ids))
 
 
 def words_of(row: Row) -> tuple[str, str]:

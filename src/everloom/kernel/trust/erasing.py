@@ -27,11 +27,11 @@ class HeldEraser(Eraser):
 
     def erase(self, tx: Transaction, plan: ForgetPlan) -> None:
         """Delete held writes; those that only say the same are emptied by `scrub`."""
-        tx.unit.run("review.held_drop", ids=plan.ids)
+        tx.unit.send("review.held_drop", ids=plan.ids)
 
     def scrub(self, tx: Transaction, traces: Traces) -> None:
         """Empty every write that repeats the words in another text; one that still waits is rejected by that."""
         for row in tx.unit.all("review.held_texts"):
             if traces.in_data([row["text"], row["reason"] or "", json.loads(row["arguments"])]):
                 place = {"id": row["id"], "origin": row["origin"], "call": row["call"]}
-                tx.unit.run("review.held_blank", **place, at=to_micros(tx.at))
+                tx.unit.send("review.held_blank", **place, at=to_micros(tx.at))

@@ -34,4 +34,4 @@ def trust_like_session(unit: Unit, item_id: int, session_id: int) -> None:
     """Trust what was written about a session no more than the least trusted text in it."""
     row = unit.one("kernel.trust_of_session", session=session_id, item=item_id)
     if row is not None and row["trust"] is not None:
-        unit.run("kernel.trust_set", item=item_id, trust=row["trust"])
+        unit.send("kernel.trust_set", item=item_id, trust=row["trust"])

@@ -74,7 +74,7 @@ def hold(op: Operation, call: str, arguments: Mapping[str, Any], text: str, key:
         if known is not None:
             return int(known["id"])
         (fresh,) = register(tx.unit, "held", tx.at)
-        tx.unit.run(
+        tx.unit.send(
             "review.held_add",
             id=fresh,
             origin=str(op.origin),

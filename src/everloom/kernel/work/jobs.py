@@ -215,17 +215,17 @@ class RunningJobs:
         unit, now = tx.unit, to_micros(tx.at)
         for row in unit.all("kernel.job_running"):
             if self._is_gone(row, now):
-                unit.run("kernel.job_gone", id=row["id"], holder=row["holder"], now=now, changed=unit.ids(1)[0])
+                unit.send("kernel.job_gone", id=row["id"], holder=row["holder"], now=now, changed=unit.ids(1)[0])
             elif row["work"] == plan.work and plan.joins:
                 return self._status(row)
             elif row["work"] == plan.work:
                 hint = f"wait for the job {row['id']}, or stop it"
                 raise Conflict(f"the job {row['id']} does {plan.work} already", hint=hint)
-        unit.run("kernel.job_prune", before=to_micros(tx.at - KEPT))
+        unit.send("kernel.job_prune", before=to_micros(tx.at - KEPT))
         (job,) = unit.ids(1)
         held_until = to_micros(tx.at + LEASE)
         mine: dict[str, str | int] = {"holder": self._holder, "held_until": held_until, "now": now}
-        unit.run("kernel.job_add", id=job, work=plan.work, due=plan.due, **mine)
+        unit.send("kernel.job_add", id=job, work=plan.work, due=plan.due, **mine)
         tx.event(id=job, work=plan.work)
         (row,) = (each for each in unit.all("kernel.job_running") if each["id"] == job)
         fresh.append(self._status(row))

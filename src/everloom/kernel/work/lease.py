@@ -77,12 +77,12 @@ class Lease:
         now = to_micros(self._leases.clock.now())
         text = masked(json.dumps(report or {}))
         with self._leases.store.write(self._workspace) as unit:
-            unit.run("kernel.lease_done", task=self._task, token=self.token, now=now, report=text)
+            unit.send("kernel.lease_done", task=self._task, token=self.token, now=now, report=text)
 
     def drop(self) -> None:
         """Release the lease without recording a run."""
         with self._leases.store.write(self._workspace) as unit:
-            unit.run("kernel.lease_drop", task=self._task, token=self.token)
+            unit.send("kernel.lease_drop", task=self._task, token=self.token)
 
     @contextmanager
     def kept_alive(self) -> Iterator[None]:
@@ -161,7 +161,7 @@ class Leases:
         with self.store.write(workspace) as unit:
             if held is not None:
                 # With the token of the dead holder: if another process has taken over since, its lease stays.
-                unit.run("kernel.lease_free", task=task, token=held["token"])
+                unit.send("kernel.lease_free", task=task, token=held["token"])
             row = unit.one("kernel.lease_take", task=task, holder=self.holder, **times)
         return None if row is None else int(row["token"])
 

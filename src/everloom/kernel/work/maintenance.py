@@ -155,9 +155,9 @@ def _keep(unit: Unit, angles: dict[str, Row], made: Made, accepted: Sequence[Row
             if chosen:
                 unit.put_vectors(model, angle["id"], chosen, live)
     taken = {row["item_id"] for row in accepted}
-    unit.run("vectors.embedded", ids=[item for item in same if item in taken], model=model)
+    unit.send("vectors.embedded", ids=[item for item in same if item in taken], model=model)
     # The negative id says "refused by this model": it is not sent again, but another model may still embed it.
-    unit.run("vectors.embedded", ids=[item for item in same if item not in taken], model=-model)
+    unit.send("vectors.embedded", ids=[item for item in same if item not in taken], model=-model)
 
 
 class Rewording:
@@ -185,7 +185,7 @@ class Rewording:
                 if not ids:
                     break
                 self._index.reword(unit, ids)
-                unit.run("words.reword_done", through=min(ids) - 1)
+                unit.send("words.reword_done", through=min(ids) - 1)
             done += len(ids)
             progress(len(ids))
         return Report(done, {"indexed": done})

@@ -189,7 +189,7 @@ class Work:
             row = unit.one("kernel.lease_get", task=task.name)
             failures = 0 if row is None else row["failures"]
             not_before = to_micros(now + pause_after(failures + 1))
-            unit.run(
+            unit.send(
                 "kernel.lease_failed",
                 task=task.name,
                 token=lease.token,
@@ -201,7 +201,7 @@ class Work:
     def retry_now(self, workspace: WorkspaceInfo, task: str) -> None:
         """Allow a task that is pausing after a failure to run again immediately."""
         with self._store.write(workspace.id) as unit:
-            unit.run("kernel.lease_release", task=task, now=to_micros(self._clock.now()))
+            unit.send("kernel.lease_release", task=task, now=to_micros(self._clock.now()))
 
     def failed(self, workspace: WorkspaceInfo) -> list[FailedTask]:
         """List the tasks that failed the last time they ran, without counting what is due."""

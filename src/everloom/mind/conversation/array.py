@@ -56,7 +56,7 @@ def keep_exchange(unit: Unit, exchange: Exchange) -> Exchange:
     (fresh,) = register(unit, "exchange", exchange.ended_at)
     micro_dollars = None if exchange.dollars is None else round(exchange.dollars * MICRO)
     usage = exchange.usage
-    unit.run(
+    unit.send(
         "mind.exchange_add",
         id=fresh,
         **columns_of(exchange, "cause", "began_at", "ended_at", "model", "rounds", "context_tokens", "context_window"),

@@ -292,7 +292,7 @@ def keep_compaction(unit: Unit, position: int, at: datetime, cost: CompactionCos
     (fresh,) = register(unit, "compaction", at)
     micro_dollars = None if cost.dollars is None else round(cost.dollars * MICRO)
     own = columns_of(cost, "way", "model", "tokens_before", "tokens_after")
-    unit.run("mind.compaction_add", id=fresh, position=position, at=to_micros(at), micro_dollars=micro_dollars, **own)
+    unit.send("mind.compaction_add", id=fresh, position=position, at=to_micros(at), micro_dollars=micro_dollars, **own)
     return compactions_in(unit, 1, FOREVER)[0]
 
 

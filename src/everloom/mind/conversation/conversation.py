@@ -225,11 +225,11 @@ class Conversation(PersonStream):
                     raise Conflict(
                         "the last exchange is already part of a summary and cannot be removed from it", hint=hint
                     )
-                unit.run("mind.exchange_withdrawn", id=number, at=at)
-                unit.run("mind.entry_withdrawn", exchange=number, at=at)
-                unit.run("mind.message_withdrawn", exchange=number)
+                unit.send("mind.exchange_withdrawn", id=number, at=at)
+                unit.send("mind.entry_withdrawn", exchange=number, at=at)
+                unit.send("mind.message_withdrawn", exchange=number)
                 # What came up in it has not come up.
-                unit.run("archive.intention_reopen", exchanges=[number])
+                unit.send("archive.intention_reopen", exchanges=[number])
                 if op.index.documents(unit, [number]):
                     op.index.retire(unit, [number], None, writing.at)
                 return tuple(array.exchanges_of(unit, [number]))
@@ -398,7 +398,7 @@ class Conversation(PersonStream):
             "refusals": refusals,
         }
         if stream.is_given_up(messages, error):
-            unit.run("mind.message_refused", **noted)
+            unit.send("mind.message_refused", **noted)
             drop_deeds_of(unit, ids)
             if are_events(messages):
                 return
@@ -406,5 +406,5 @@ class Conversation(PersonStream):
             stream.add_notice(unit, text, now, channel=messages[0].channel, address=messages[0].address)
             return
         until = to_micros(now + stream.pause_after(max(each.attempts for each in messages), error))
-        unit.run("mind.message_postponed", not_before=until, **noted)
+        unit.send("mind.message_postponed", not_before=until, **noted)
         notices.tell(unit, notices.not_told(unit, messages, error, now), error, now)

@@ -96,7 +96,7 @@ class Deeds:
         if isinstance(outcome.error, EverloomError) and not isinstance(outcome.error, StoreError):
             # It was refused, and nothing was done: the next call like it is a new one.
             with self._op.write("deed") as writing:
-                writing.unit.run("mind.deed_drop", ids=[deed.id])
+                writing.unit.send("mind.deed_drop", ids=[deed.id])
         else:
             # Whether it was done is known to the store alone: the next call like it asks again, under the same key.
             waiting.appendleft(deed)
@@ -114,7 +114,7 @@ class Deeds:
     def settle(self, unit: Unit, answered: Sequence[int]) -> None:
         """Delete the deeds of a turn that is written; what was done for a message that still waits stays."""
         gone = [each.id for each in self._earlier if each.messages <= {*answered}]
-        unit.run("mind.deed_drop", ids=sorted({*gone, *self._met}))
+        unit.send("mind.deed_drop", ids=sorted({*gone, *self._met}))
 
     def _answer_of(self, deed: _Deed) -> str:
         # Read again: a tool of this turn may have forgotten some of it.
@@ -129,9 +129,9 @@ class Deeds:
             unit, at = writing.unit, writing.at
             (fresh,) = unit.ids(1)
             own = {"tool": tool, "input_hash": input_hash, "input": kept, "messages": messages}
-            unit.run("mind.deed_add", id=fresh, at=to_micros(at), **own)
+            unit.send("mind.deed_add", id=fresh, at=to_micros(at), **own)
             old = [each.id for each in _deeds_in(unit) if each.began_at < at - RECEIPTS_KEPT]
-            unit.run("mind.deed_drop", ids=old)
+            unit.send("mind.deed_drop", ids=old)
         return _Deed(
             id=fresh,
             tool=tool,
@@ -150,20 +150,20 @@ class Deeds:
                 "answer": answer,
                 "has_failed": int(outcome.is_error),
             }
-            writing.unit.run("mind.deed_end", id=deed.id, **ended)
+            writing.unit.send("mind.deed_end", id=deed.id, **ended)
         return outcome
 
 
 def drop_deeds_of(unit: Unit, messages: Sequence[int]) -> None:
     """Delete what was done for messages that nobody will answer any more."""
-    unit.run("mind.deed_drop", ids=[each.id for each in _deeds_in(unit) if each.messages <= {*messages}])
+    unit.send("mind.deed_drop", ids=[each.id for each in _deeds_in(unit) if each.messages <= {*messages}])
 
 
 def scrub_deeds(unit: Unit, traces: Traces) -> None:
     """Take forgotten words out of deeds; that they were done stays known."""
     for each in _deeds_in(unit):
         if traces.in_text(f"{each.input} {each.answer}"):
-            unit.run("mind.deed_blank", id=each.id, input="", answer=_FORGOTTEN)
+            unit.send("mind.deed_blank", id=each.id, input="", answer=_FORGOTTEN)
 
 
 def _deeds_in(unit: Unit) -> list[_Deed]:

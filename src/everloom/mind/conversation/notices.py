@@ -40,7 +40,7 @@ def tell(unit: Unit, people: People, error: Exception, now: datetime) -> None:
 
 def take_back(unit: Unit, messages: Sequence[StreamMessage]) -> None:
     """Take back what nobody was told yet about messages that are answered now."""
-    unit.run("mind.notice_withdrawn", channels=_channels(messages), keys=[_key(each.id) for each in messages])
+    unit.send("mind.notice_withdrawn", channels=_channels(messages), keys=[_key(each.id) for each in messages])
 
 
 def _channels(messages: Sequence[StreamMessage]) -> list[str]:

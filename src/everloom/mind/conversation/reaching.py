@@ -169,12 +169,12 @@ class PersonStream(Stream):
         with self._op.write("reached") as writing:
             for address in addresses:
                 to = {"channel": channel, "address": storable(address, "the address")}
-                writing.unit.run("mind.contact_reached", until=until, holder=self._setup.leases.holder, **to)
+                writing.unit.send("mind.contact_reached", until=until, holder=self._setup.leases.holder, **to)
 
     def left(self, channel: str) -> None:
         """Record that nobody is reached on a channel through this process any more."""
         with self._op.write("left") as writing:
-            writing.unit.run("mind.contact_left", channel=channel, holder=self._setup.leases.holder)
+            writing.unit.send("mind.contact_left", channel=channel, holder=self._setup.leases.holder)
 
     def contacts(self, channel: str) -> list[str]:
         """List the addresses of a channel from which somebody has written, or is reached."""

@@ -157,7 +157,7 @@ class Stream:
                 add_notice(unit, told, writing.at, channel=place, address=to, key=_ANSWER_KEY.format(fresh))
             self._attachments.add(unit, fresh, attached)
             if message.kind == "message":
-                unit.run("mind.contact_wrote", channel=place, address=to, id=fresh)
+                unit.send("mind.contact_wrote", channel=place, address=to, id=fresh)
             if any(each.is_audio for each in attached) and self._setup.transcriber() is None:
                 _say_deaf(unit, writing.at, place, to)
             return _get_message(unit, fresh)
@@ -303,7 +303,7 @@ class Stream:
 def _add_message(unit: Unit, text: str, at: datetime, words: str = "", **columns: str | int | None) -> int:
     """Add a message to the log, where it is found by its text, or by more words; returns its id."""
     (fresh,) = register(unit, "message", at)
-    unit.run("mind.message_add", id=fresh, text=text, haystack=_normalise(words or text), at=to_micros(at), **columns)
+    unit.send("mind.message_add", id=fresh, text=text, haystack=_normalise(words or text), at=to_micros(at), **columns)
     return fresh
 
 
@@ -316,7 +316,7 @@ def amend_text(unit: Unit, message_id: int, more: str) -> None:
 
 def _rewrite(unit: Unit, message_id: int, text: str) -> None:
     words = searchable(text, attachments_of(unit, [message_id]).get(message_id, ()))
-    unit.run("mind.message_amend", id=message_id, text=text, haystack=_normalise(words))
+    unit.send("mind.message_amend", id=message_id, text=text, haystack=_normalise(words))
 
 
 def _say_deaf(unit: Unit, at: datetime, channel: str, address: str) -> None:

@@ -139,7 +139,7 @@ class Actions:
         """Record what came of it; the turn that began it knows already."""
         with self._op.write("end_action") as writing:
             kept = self._op.screen.kept(result, "the result")
-            writing.unit.run("hands.action_end", id=action.id, state=state, at=to_micros(writing.at), result=kept)
+            writing.unit.send("hands.action_end", id=action.id, state=state, at=to_micros(writing.at), result=kept)
 
     def recent(self, limit: int = 20, before: int | None = None) -> list[Action]:
         """List actions, newest first."""
@@ -161,7 +161,7 @@ def _add(
     unit, at = writing.unit, to_micros(writing.at)
     channel, address = person_place(unit, person) or ("", "")
     is_asked = until is not None
-    unit.run(
+    unit.send(
         "hands.action_add",
         id=number,
         kind=wish.kind,
@@ -196,9 +196,9 @@ def approve(writing: Transaction, number: int, by: str, *, always: bool = False)
         raise Conflict(f"{found.name} has changed since it was allowed", hint="approve the change first")
     _decide(writing, found, "done" if found.kind == "change" else "approved", by)
     if found.kind == "change":
-        unit.run("hands.tool_allow", told=found.input, **own)
+        unit.send("hands.tool_allow", told=found.input, **own)
     if always:
-        unit.run("hands.tool_always", is_always=1, **own)
+        unit.send("hands.tool_always", is_always=1, **own)
     return get(unit, number)
 
 
@@ -242,7 +242,7 @@ def resume(op: Operation, action: Action) -> None:
     """Let an action that was interrupted begin again, because doing it twice does it once."""
     with op.write("resume_action") as writing:
         by, at = action.decided_by, to_micros(writing.at)
-        writing.unit.run("hands.action_decide", id=action.id, state="approved", at=at, by=by, states=["running"])
+        writing.unit.send("hands.action_decide", id=action.id, state="approved", at=at, by=by, states=["running"])
 
 
 def get(unit: Unit, number: int) -> Action:
@@ -264,9 +264,9 @@ def scrub_actions(unit: Unit, traces: Traces) -> None:
         action = _action(row)
         if traces.in_text(f"{action.input} {action.question} {action.result}"):
             blank = {"input": "{}", "question": _FORGOTTEN, "result": _FORGOTTEN if action.result else ""}
-            unit.run("hands.action_blank", id=action.id, **blank)
+            unit.send("hands.action_blank", id=action.id, **blank)
             at, states = to_micros(action.asked_at), ["waiting", "approved", "unknown", "failed"]
-            unit.run("hands.action_decide", id=action.id, state="refused", at=at, by=_FORGOTTEN, states=states)
+            unit.send("hands.action_decide", id=action.id, state="refused", at=at, by=_FORGOTTEN, states=states)
 
 
 def _decidable(writing: Transaction, number: int, states: tuple[str, ...]) -> Action:
@@ -280,7 +280,7 @@ def _decidable(writing: Transaction, number: int, states: tuple[str, ...]) -> Ac
 
 def _decide(writing: Transaction, action: Action, state: str, by: str) -> None:
     at = to_micros(writing.at)
-    writing.unit.run("hands.action_decide", id=action.id, state=state, at=at, by=by, states=[action.state])
+    writing.unit.send("hands.action_decide", id=action.id, state=state, at=at, by=by, states=[action.state])
     writing.event(id=action.id, state=state, by=by)
 
 

@@ -141,7 +141,7 @@ class KnownTools:
         if not self._op.is_read_only:
             with self._op.write("tools_failed") as writing:
                 error = storable_error(str(fault))
-                writing.unit.run("hands.server_failed", server=server, at=to_micros(writing.at), error=error)
+                writing.unit.send("hands.server_failed", server=server, at=to_micros(writing.at), error=error)
 
     def learn(self, server: str, listed: Sequence[ListedTool]) -> None:
         """Store what a server tells of the tools that the settings name, and ask about those that have changed."""
@@ -156,14 +156,14 @@ class KnownTools:
 
     def _store(self, writing: Transaction, server: str, tools: dict[str, ListedTool]) -> None:
         unit, at = writing.unit, to_micros(writing.at)
-        unit.run("hands.server_listed", server=server, at=at)
+        unit.send("hands.server_listed", server=server, at=at)
         known = {row["tool"] for row in unit.all("hands.tool_all") if row["server"] == server}
         for name, tool in tools.items():
             text = rules.written_tool(tool)
             # The first description is the one that the settings allow; later ones leave it as it is.
-            unit.run("hands.tool_put", server=server, tool=name, told=text, allowed=text, at=at)
+            unit.send("hands.tool_put", server=server, tool=name, told=text, allowed=text, at=at)
         for name in sorted(known - tools.keys()):
-            unit.run("hands.tool_gone", server=server, tool=name, at=at)
+            unit.send("hands.tool_gone", server=server, tool=name, at=at)
 
     def _ask_about(self, known: KnownTool) -> None:
         name = rules.exposed_name(known.server, known.tool)
@@ -186,7 +186,7 @@ class KnownTools:
         if row is None:
             raise NotFound(f"the server {server} has not told of a tool {tool}", hint="`everloom mind mcp check` asks")
         if row["told"] != row["allowed"]:
-            unit.run("hands.tool_allow", server=server, tool=tool, told=row["told"])
+            unit.send("hands.tool_allow", server=server, tool=tool, told=row["told"])
         if always is not None and not unit.run("hands.tool_always", server=server, tool=tool, is_always=int(always)):
             raise Conflict(f"{tool} of {server} has changed in the meantime", hint="look at it again")
         writing.event(server=server, tool=tool, always=always)

@@ -159,7 +159,7 @@ class Heartbeats:
     def _add(self, unit: Unit, outcome: _Result, reason: str, exchange: int | None) -> Heartbeat:
         now = self._op.now
         (fresh,) = register(unit, "heartbeat", now)
-        unit.run(
+        unit.send(
             "archive.heartbeat_add", id=fresh, at=to_micros(now), outcome=outcome, reason=reason, exchange=exchange
         )
         return Heartbeat(fresh, now, outcome, reason, exchange)

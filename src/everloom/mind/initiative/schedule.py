@@ -130,6 +130,6 @@ def _add(writing: Transaction, text: str, at: str, every: str) -> Scheduled:
     (fresh,) = register(unit, "scheduled", writing.at)
     where = {"channel": to["channel"], "address": to["address"]}
     times = {"due_at": to_micros(due), "at": to_micros(writing.at)}
-    unit.run("archive.scheduled_add", id=fresh, text=text, every=rhythm, **where, **times)
+    unit.send("archive.scheduled_add", id=fresh, text=text, every=rhythm, **where, **times)
     writing.event(id=fresh, due_at=due.isoformat(), every=every)
     return Scheduled(fresh, text, **where, due_at=op.local(due), every=rhythm)

@@ -159,12 +159,12 @@ def sitting_of(unit: Unit, began: datetime, ended: datetime) -> int:
     """
     row = unit.one("archive.sitting_last")
     if row is not None and began - from_micros(row["seen_at"]) <= _SITTING:
-        unit.run("kernel.session_touch", id=row["id"], at=to_micros(ended), model_tier=None)
+        unit.send("kernel.session_touch", id=row["id"], at=to_micros(ended), model_tier=None)
         return int(row["id"])
     (fresh,) = register(unit, "sitting", began)
     # Clients choose the labels of their sessions, and a label is unique: the random part keeps clear of theirs.
     label = f"sitting {fresh} {token_hex(4)}"
-    unit.run("kernel.session_add", id=fresh, label=label, model_tier=None, at=to_micros(ended))
+    unit.send("kernel.session_add", id=fresh, label=label, model_tier=None, at=to_micros(ended))
     return fresh
 
 

@@ -107,7 +107,7 @@ class FactLearner:
             rows = unit.all("archive.facts_waiting_of", ids=[exchange])
             failures = rows[0]["facts_failures"] + 1 if rows else 0
             later = to_micros(writing.at + _FIRST_PAUSE * 4 ** max(0, failures - 1))
-            unit.run("archive.facts_failed", id=exchange, not_before=later)
+            unit.send("archive.facts_failed", id=exchange, not_before=later)
             if failures >= MOST_TRIES:
-                unit.run("archive.facts_settle", id=exchange, state="skipped")
+                unit.send("archive.facts_settle", id=exchange, state="skipped")
                 writing.event(exchange=exchange, tries=failures, error=error.message[:300])

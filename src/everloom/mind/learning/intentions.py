@@ -91,7 +91,7 @@ class Intentions:
             (fresh,) = register(unit, KIND, tx.at)
             tx.op.index.publish(unit, [fresh], prepared, tx.at)
             begin, end = (None if each is None else to_micros(each) for each in (not_before, until))
-            unit.run("archive.intention_add", id=fresh, not_before=begin or 0, until=end)
+            unit.send("archive.intention_add", id=fresh, not_before=begin or 0, until=end)
             tx.event(id=fresh)
             return self._read(unit, fresh)
 
@@ -188,4 +188,4 @@ def surface(unit: Unit, called_up: Sequence[Intention], exchange: int, at: datet
     """Record that intentions have come up in an exchange."""
     if called_up:
         ids = [each.id for each in called_up]
-        unit.run("archive.intention_surface", ids=ids, exchange=exchange, at=to_micros(at))
+        unit.send("archive.intention_surface", ids=ids, exchange=exchange, at=to_micros(at))

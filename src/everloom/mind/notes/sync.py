@@ -141,7 +141,7 @@ class NoteSync:
         if not self.files.is_there:
             # A missing directory does not mean that every note was deleted: they are written again from the store.
             with self._op.write("reset_notes") as writing:
-                writing.unit.run("notes.note_reset")
+                writing.unit.send("notes.note_reset")
             self._stamps.clear()
             self._is_ready = False
         self.files.prepare()
@@ -223,7 +223,7 @@ class NoteSync:
             self._stamps.pop(name, None)
             with self._op.write("forget_note") as writing:
                 for statement in ("notes.version_purge", "notes.note_drop", "kernel.item_drop"):
-                    writing.unit.run(statement, ids=[item])
+                    writing.unit.send(statement, ids=[item])
 
     def hashes(self) -> dict[str, tuple[str, str | None]]:
         """Read for every note the last known hash of its file, and the hash of a write in progress."""
@@ -399,12 +399,12 @@ class NoteSync:
             found = _find_record(unit, name)
             if found is None:
                 (note,) = register(unit, "note", writing.at)
-                unit.run("notes.note_add", id=note, name=name, at=at)
+                unit.send("notes.note_add", id=note, name=name, at=at)
             else:
                 note = found.id
             number = 1 if found is None else found.newest.number + 1
-            unit.run("notes.version_add", id=note, number=number, body=body, author=author, at=at)
-            unit.run("notes.note_mark", id=note, known=hashes[0], coming=hashes[1], at=at)
+            unit.send("notes.version_add", id=note, number=number, body=body, author=author, at=at)
+            unit.send("notes.note_mark", id=note, known=hashes[0], coming=hashes[1], at=at)
             self._publish(writing, note, prepared)
             writing.event(id=note, name=name, version=number, author=author)
             also(writing, number)
@@ -430,7 +430,7 @@ class NoteSync:
 
     def _mark(self, note: int, known: str) -> None:
         with self._op.write("mark_note") as writing:
-            writing.unit.run("notes.note_mark", id=note, known=known, coming=None, at=to_micros(writing.at))
+            writing.unit.send("notes.note_mark", id=note, known=known, coming=None, at=to_micros(writing.at))
 
     def _trust(self, name: str, found: FileText | None, state: str) -> None:
         """Remember a file's stamp, unless it is so recent that a second change might not alter it."""

@@ -87,7 +87,7 @@ class Ears:
             return
         until = to_micros(self._op.now + _FIRST_PAUSE * (1 << row["attempts"]))
         with self._op.write("listen") as writing:
-            writing.unit.run(
+            writing.unit.send(
                 "mind.attachment_postpone",
                 message=row["message_id"],
                 number=row["number"],

@@ -246,7 +246,7 @@ def begin(op: Operation, key: str | None) -> BegunConsolidation:
         # The pass reads what was written up to here; what comes later belongs to this generation and the next report.
         # A second `begin` before `finish` opens the next generation: an agent that lost its first pass is not stuck.
         through = tick(tx.unit)
-        tx.unit.run("semantic.workspace_begin", through=through)
+        tx.unit.send("semantic.workspace_begin", through=through)
         generation = state_of(tx.unit).current_generation
         tx.event(generation=generation)
         report = _report(tx.unit, _FIRST_LOOK)
@@ -269,9 +269,9 @@ def finish(op: Operation, generation: int, summary: str, reviewed: _Reviewed, ke
         through = _open_pass(state_for_writing(tx.unit), generation)
         subjects = review_subjects(tx, names, through)
         settled = tuple(review_pair(tx, pair, through) for pair in pairs)
-        tx.unit.run("semantic.observation_dismiss", ids=list(need_items(tx.unit, "observation", dismissed)))
-        tx.unit.run("semantic.workspace_finish", through=clock_id(tx.unit), at=to_micros(tx.at))
-        tx.unit.run("semantic.reading_clear")
+        tx.unit.send("semantic.observation_dismiss", ids=list(need_items(tx.unit, "observation", dismissed)))
+        tx.unit.send("semantic.workspace_finish", through=clock_id(tx.unit), at=to_micros(tx.at))
+        tx.unit.send("semantic.reading_clear")
         tx.event(generation=generation, summary=text, reviewed=list(subjects))
         return FinishedConsolidation(
             generation=generation,
@@ -314,9 +314,9 @@ def review_subjects(tx: Transaction, names: Mapping[str, str], through: int) -> 
     regions = need(tx.unit, names)
     ids = [region.id for region in regions]
     # `reviewed_through` only moves forward; `settled_through` is the later of what was reviewed and understood.
-    tx.unit.run("semantic.subject_review", ids=ids, through=through)
-    tx.unit.run("semantic.subject_settle", ids=ids)
-    tx.unit.run("semantic.observation_reviewed", ids=ids)
+    tx.unit.send("semantic.subject_review", ids=ids, through=through)
+    tx.unit.send("semantic.subject_settle", ids=ids)
+    tx.unit.send("semantic.observation_reviewed", ids=ids)
     return tuple(region.name for region in regions)
 
 
@@ -328,6 +328,6 @@ def review_pair(tx: Transaction, pair: tuple[str, str], through: int) -> tuple[s
         raise NotFound(
             f"{pair[0]!r} and {pair[1]!r} share nothing", hint="open_around lists what a subject shares with others"
         )
-    tx.unit.run("semantic.intersection_review", a=a, b=b, through=through)
-    tx.unit.run("semantic.intersection_settle", a=a, b=b)
+    tx.unit.send("semantic.intersection_review", a=a, b=b, through=through)
+    tx.unit.send("semantic.intersection_settle", a=a, b=b)
     return (one.name, other.name)

@@ -199,7 +199,7 @@ def mark_reviewed(
             named: tuple[str, ...] = review_pair(tx, (regions[0].name, regions[1].name), through)
         else:
             named = review_subjects(tx, names, through)
-        tx.unit.run("semantic.observation_dismiss", ids=list(need_items(tx.unit, "observation", gone)))
+        tx.unit.send("semantic.observation_dismiss", ids=list(need_items(tx.unit, "observation", gone)))
         tx.event(subjects=list(named), through=through, dismissed=list(gone))
         return ReviewedUnchanged(subject_names=named, seen_through_id=through, dismissed=gone)
 

@@ -115,9 +115,9 @@ def _merge(tx: Transaction, twins: _Twins, texts: _Prepared) -> MergedSubjects:
     single = _keep_one_single(tx, twins)
     _keep_one_of_each(tx, understandings, of_one.intersection(understandings))
     _adopt_summary(tx, twins, texts.subject_document)
-    unit.run("semantic.subject_drop", id=other.id)
-    unit.run("semantic.subject_recount", ids=[one.id])
-    unit.run("semantic.subject_settle", ids=[one.id])
+    unit.send("semantic.subject_drop", id=other.id)
+    unit.send("semantic.subject_recount", ids=[one.id])
+    unit.send("semantic.subject_settle", ids=[one.id])
     relabel_subject(tx, one)
     (record,) = subjects_of(unit, [one.id])
     tx.event(primary=one.name, duplicate=other.name, ids=[one.id, other.id], observations=len(observations))
@@ -145,10 +145,10 @@ def _move_observations(unit: Unit, twins: _Twins) -> list[int]:
     # The duplicate's understanding survives: it has seen the duplicate's evidence and none of the primary's.
     if twins.duplicate_survives:
         affected += [row["id"] for row in unit.all("semantic.observation_tagged", subject=one)]
-        unit.run("semantic.observation_tag_renew", subject=one, since=twins.clock)
+        unit.send("semantic.observation_tag_renew", subject=one, since=twins.clock)
     # An observation that was tagged with both keeps the primary's tag: the statement ignores an existing one.
     tag(unit, ((row["id"], one, row["since_id"] if twins.duplicate_survives else twins.clock) for row in rows))
-    unit.run("semantic.observation_tag_clear", subject=other)
+    unit.send("semantic.observation_tag_clear", subject=other)
     retagged = (
         {
             "id": item,
@@ -165,7 +165,7 @@ def _move_understandings(unit: Unit, twins: _Twins) -> list[int]:
     """Tag the duplicate's understandings with the primary, superseded ones included: they share one history now."""
     ids = [row["id"] for row in unit.all("semantic.understanding_tagged", subject=twins.duplicate.id)]
     unit.many("semantic.understanding_tag_add", ({"understanding": item, "subject": twins.primary.id} for item in ids))
-    unit.run("semantic.understanding_tag_clear", subject=twins.duplicate.id)
+    unit.send("semantic.understanding_tag_clear", subject=twins.duplicate.id)
     tags = group_rows(unit.all("semantic.understanding_tags", ids=ids))
     unit.many(
         "semantic.understanding_reset",
@@ -187,13 +187,13 @@ def _move_intersections(unit: Unit, twins: _Twins) -> None:
         # Two intersections that become one have changed for whoever wrote about either; one that merely moves has not.
         changed = old["changed_through"] if own is None else twins.clock
         values = {"understanding": text, "changed": changed, "reviewed": reviewed}
-        unit.run("semantic.intersection_put", a=a, b=b, count=0, **values)
-    unit.run("semantic.intersection_clear", subject=other)
+        unit.send("semantic.intersection_put", a=a, b=b, count=0, **values)
+    unit.send("semantic.intersection_clear", subject=other)
     # Sizes are counted and not added up, because an observation that was tagged with all three would count twice.
     for third in thirds:
         a, b = sorted((one, third))
-        unit.run("semantic.intersection_resize", a=a, b=b)
-        unit.run("semantic.intersection_settle", a=a, b=b)
+        unit.send("semantic.intersection_resize", a=a, b=b)
+        unit.send("semantic.intersection_settle", a=a, b=b)
 
 
 def _move_names(unit: Unit, twins: _Twins) -> None:
@@ -201,9 +201,9 @@ def _move_names(unit: Unit, twins: _Twins) -> None:
     one, other = twins.primary.id, twins.duplicate.id
     tags = [row["tag"] for subject in (one, other) for row in unit.all("semantic.tag_of", ids=[subject])]
     for subject in (one, other):
-        unit.run("semantic.tag_drop", subject=subject)
+        unit.send("semantic.tag_drop", subject=subject)
     put_tags(unit, one, tags)
-    unit.run("semantic.subject_name_move", old=other, new=one)
+    unit.send("semantic.subject_name_move", old=other, new=one)
 
 
 def _keep_one_single(tx: Transaction, twins: _Twins) -> int | None:
@@ -213,7 +213,7 @@ def _keep_one_single(tx: Transaction, twins: _Twins) -> int | None:
     if one.single_id is not None and other.single_id is not None:
         supersede(tx, [other.single_id], one.single_id, was_read=False)
     if survivor is not None:
-        tx.unit.run("semantic.subject_point_single", id=one.id, understanding=survivor)
+        tx.unit.send("semantic.subject_point_single", id=one.id, understanding=survivor)
     return survivor
 
 
@@ -241,7 +241,7 @@ def _adopt_summary(tx: Transaction, twins: _Twins, prepared: Prepared) -> None:
     index.retire(unit, [other.id], one.id, tx.at)
     if one.summary or not other.summary:
         return
-    unit.run("semantic.subject_summarise", id=one.id, summary=other.summary)
+    unit.send("semantic.subject_summarise", id=one.id, summary=other.summary)
     # Without labels: `relabel_subject` writes them at the end, when all names have moved.
     document = signed(tx, subject_document(one.name, other.summary, tx.at), ())
     index.remove(unit, [one.id])

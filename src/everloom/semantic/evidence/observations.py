@@ -342,8 +342,8 @@ def _add_subjects(tx: Transaction, item: int, regions: Sequence[Region]) -> None
     since, every = tick(unit), sorted(known | added)
     tag(unit, ((item, subject, since) for subject in sorted(added)))
     # `through` moves with the set: an earlier understanding of the new set has not seen this observation in it.
-    unit.run("semantic.observation_retag", id=item, subject_set=subject_set(every), through=since)
-    unit.run("semantic.cover_uncited", observation=item)
+    unit.send("semantic.observation_retag", id=item, subject_set=subject_set(every), through=since)
+    unit.send("semantic.cover_uncited", observation=item)
     (row,) = unit.all("semantic.observation_of", ids=[item])
     pairs = [pair for pair in combinations(every, 2) if added.intersection(pair)]
     count_observed(unit, [Observed(since, sorted(added), pairs, row["happened_at"])])
@@ -355,5 +355,5 @@ def _link(unit: Unit, observation: int, understandings: Iterable[int]) -> None:
     """Link an observation to understandings that it is direct evidence for."""
     for understanding in understandings:
         # The link is cleared when the next revision has read it; the source is permanent and inherited.
-        unit.run("semantic.linked_add", understanding=understanding, observation=observation)
+        unit.send("semantic.linked_add", understanding=understanding, observation=observation)
         rest_on(unit, [(understanding, observation)])

@@ -65,10 +65,10 @@ def set_aside(
         rows = [row for each in wanted for row in _current(unit, kind, each)]
         if len(rows) < len(wanted) or not is_still(unit, rows):
             return False
-        unit.run("semantic.observation_supersede", id=item, at=to_micros(tx.at))
+        unit.send("semantic.observation_supersede", id=item, at=to_micros(tx.at))
         if into is not None:
             # Without a source: the one that stays does not rest on the other, and outlives its forgetting.
-            unit.run("semantic.observation_superseded_by", id=item, by=into)
+            unit.send("semantic.observation_superseded_by", id=item, by=into)
         event = tx.event(fact=item, into=into, why=why)
         tx.op.index.retire(unit, [item], event, tx.at)
         return True
@@ -118,7 +118,7 @@ def take_back(op: Operation, kind: str, item: int, key: str | None) -> int:
         original = str(stored["content_hash"]).partition(":")[0]
         for row in unit.all("semantic.observation_by_hash", hashes=[original]):
             raise Conflict(f"{row['id']} has the same words and holds", hint=f"nothing is missing: read {row['id']}")
-        unit.run("semantic.observation_take_back", id=item, hash=original)
+        unit.send("semantic.observation_take_back", id=item, hash=original)
         tx.op.index.revive(unit, [item], prepared, tx.at)
         # Somebody wanted it: it counts as used, so that it is not set aside again.
         count_access(unit, [item], tx.at)

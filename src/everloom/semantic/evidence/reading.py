@@ -152,7 +152,7 @@ def _note_reading(tx: Transaction, topic: _Topic, after: _Position, through: int
     row = tx.unit.one("semantic.reading_get", session=session, subject_set=topic.subject_set)
     given = max(topic.start, 0 if row is None else row["through_id"])
     if after.since <= given + 1:
-        tx.unit.run("semantic.reading_put", session=session, subject_set=topic.subject_set, through=through)
+        tx.unit.send("semantic.reading_put", session=session, subject_set=topic.subject_set, through=through)
 
 
 def read_through(tx: Transaction, regions: Sequence[Region], now: int) -> int:

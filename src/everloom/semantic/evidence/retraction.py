@@ -79,14 +79,14 @@ def _erase(tx: Transaction, ids: list[int]) -> None:
     }
     # Foreign keys decide the order: rows that refer to the observation go before it, its row in `item` last.
     for name in ("linked_drop", "observation_tag_drop", "seen_drop", "observation_drop"):
-        unit.run(f"semantic.{name}", ids=ids)
+        unit.send(f"semantic.{name}", ids=ids)
     tx.op.index.remove(unit, ids)
     for name in ("source_drop", "access_drop", "signal_drop", "item_drop"):
-        unit.run(f"kernel.{name}", ids=ids)
-    unit.run("semantic.subject_recount", ids=sorted({subject for each in tagged.values() for subject in each}))
+        unit.send(f"kernel.{name}", ids=ids)
+    unit.send("semantic.subject_recount", ids=sorted({subject for each in tagged.values() for subject in each}))
     for a, b in sorted({pair for each in tagged.values() for pair in combinations(each, 2)}):
-        unit.run("semantic.intersection_recount", a=a, b=b)
-    unit.run("semantic.session_recount", session=tx.session_id)
+        unit.send("semantic.intersection_recount", a=a, b=b)
+    unit.send("semantic.session_recount", session=tx.session_id)
 
 
 def learn(
@@ -107,7 +107,7 @@ def learn(
         old = _need_current(tx.unit, [each.instead_of for each in wanted if each.instead_of is not None])
         # Before the new ones are written: superseding frees the hash, so that the same words can be stored again.
         for item in old:
-            tx.unit.run("semantic.observation_supersede", id=item, at=to_micros(tx.at))
+            tx.unit.send("semantic.observation_supersede", id=item, at=to_micros(tx.at))
         added = iter(write_observations(tx, ready) if ready.drafts else ())
         learnt = tuple(
             Learnt(added=None if each.observation is None else next(added), superseded=each.instead_of)
@@ -167,16 +167,16 @@ def _retire(tx: Transaction, item: int, by: int | None, sources: Sequence[int]) 
     """Retire a superseded observation, and mark it as new to its subjects and their pairs."""
     unit = tx.unit
     if by is not None:
-        unit.run("semantic.observation_superseded_by", id=item, by=by)
-        unit.run("kernel.source_add", item=by, source=item)
-        unit.run("semantic.linked_replace", old=item, new=by)
-    unit.run("semantic.linked_drop", ids=[item])
+        unit.send("semantic.observation_superseded_by", id=item, by=by)
+        unit.send("kernel.source_add", item=by, source=item)
+        unit.send("semantic.linked_replace", old=item, new=by)
+    unit.send("semantic.linked_drop", ids=[item])
     # If nothing replaces it, the retired document points to what taught us that it no longer holds.
     tx.op.index.retire(unit, [item], by if by is not None else next(iter(sources), None), tx.at)
     # New to its subjects from here on, as evidence that something is no longer true.
     since = tick(unit)
     subjects = sorted(row["subject_id"] for row in unit.all("semantic.observation_tags", ids=[item]))
-    unit.run("semantic.observation_tag_touch", observation=item, since=since)
+    unit.send("semantic.observation_tag_touch", observation=item, since=since)
     observed = Observed(since, subjects, list(combinations(subjects, 2)), to_micros(tx.at))
     # It was counted when it was written: its subjects only have to be reviewed again.
     count_observed(unit, [observed], each_counts=0)

@@ -159,7 +159,7 @@ def set_summary(
         # The vector was made from the name that was read; after a merge it would describe the wrong subject.
         if region.name != known.name:
             raise Conflict(f"{subject_name!r} is now {region.name!r}", hint="it was merged in the meantime; try again")
-        tx.unit.run("semantic.subject_summarise", id=region.id, summary=text)
+        tx.unit.send("semantic.subject_summarise", id=region.id, summary=text)
         document = signed(tx, subject_document(region.name, text, tx.at), _extra_labels(tx.unit, region))
         # The document of a subject without a summary is retired, and rewriting it in place would leave it so.
         op.index.remove(tx.unit, [region.id])
@@ -174,9 +174,9 @@ def set_tags(op: Operation, subject_name: str, tags: Sequence[str], expected: in
     wanted = _check_tags(tags)
 
     def act(tx: Transaction, region: Region) -> None:
-        tx.unit.run("semantic.tag_drop", subject=region.id)
+        tx.unit.send("semantic.tag_drop", subject=region.id)
         put_tags(tx.unit, region.id, wanted)
-        tx.unit.run("semantic.subject_touch", ids=[region.id])
+        tx.unit.send("semantic.subject_touch", ids=[region.id])
         # Tags are labels of the subject's own document only; what is about it is labelled with names.
         op.index.relabel(tx.unit, {region.id: _extra_labels(tx.unit, region)})
 
@@ -195,8 +195,8 @@ def add_alias(op: Operation, subject_name: str, alias: str, expected: int | None
             hint = "if they are the same, merge_subjects joins them"
             raise Conflict(f"{wanted!r} already means {other.name!r}", hint=hint, current=current)
         if other is None:
-            tx.unit.run("semantic.subject_name_add", name_key=alias_key, name=wanted, subject=region.id, is_alias=1)
-            tx.unit.run("semantic.subject_touch", ids=[region.id])
+            tx.unit.send("semantic.subject_name_add", name_key=alias_key, name=wanted, subject=region.id, is_alias=1)
+            tx.unit.send("semantic.subject_touch", ids=[region.id])
             relabel_subject(tx, region)
 
     return _change(op, "add_alias", subject_name, {"alias": wanted}, expected, key, act)
@@ -212,7 +212,7 @@ def remove_alias(op: Operation, subject_name: str, alias: str, expected: int | N
             raise Rejected(f"{region.name!r} is the subject's own name", hint="only aliases can be removed")
         if not tx.unit.run("semantic.subject_name_drop", name_key=alias_key, subject=region.id):
             raise NotFound(f"{region.name!r} has no alias {wanted!r}", hint="get_subjects shows its aliases")
-        tx.unit.run("semantic.subject_touch", ids=[region.id])
+        tx.unit.send("semantic.subject_touch", ids=[region.id])
         relabel_subject(tx, region)
 
     return _change(op, "remove_alias", subject_name, {"alias": wanted}, expected, key, act)

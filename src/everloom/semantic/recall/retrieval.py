@@ -150,7 +150,7 @@ def _next_token(op: Operation, log: SeenLog) -> int:
 
 def _note_token(tx: Transaction, token: int) -> None:
     if tx.session is not None:
-        tx.unit.run("semantic.session_brought", session=tx.session.id, token=token, at=to_micros(tx.at))
+        tx.unit.send("semantic.session_brought", session=tx.session.id, token=token, at=to_micros(tx.at))
 
 
 def _documents(op: Operation) -> frozenset[int]:

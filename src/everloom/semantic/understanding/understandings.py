@@ -277,7 +277,7 @@ def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
     (fresh,) = index.add(unit, index.complete(synthesis.prepared, {0: document}), tx.at)
     if seen is None:
         seen = read_through(tx, regions, fresh) if synthesis.kind in _COVERING_KINDS else fresh
-    unit.run(
+    unit.send(
         "semantic.understanding_add",
         id=fresh,
         kind=synthesis.kind,
@@ -292,8 +292,8 @@ def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
     rest_on(unit, ((fresh, source) for source in synthesis.sources))
     supersede(tx, synthesis.replaces, fresh)
     # After the sources of its predecessors are inherited: it cites those, too.
-    unit.run("semantic.observation_place", understanding=fresh)
-    unit.run("semantic.observation_dismiss", ids=list(synthesis.dismissed))
+    unit.send("semantic.observation_place", understanding=fresh)
+    unit.send("semantic.observation_dismiss", ids=list(synthesis.dismissed))
     point(unit, synthesis.kind, synthesis.subject_set, fresh)
     cover(tx, fresh, synthesis.kind, synthesis.subject_set, seen)
     return fresh
@@ -324,20 +324,20 @@ def supersede(tx: Transaction, old: Sequence[int], new: int, *, was_read: bool =
     for row in unit.all("semantic.understanding_of", ids=ids):
         pair = pair_of(row["subject_set"]) if row["kind"] == "relationship" else None
         if pair is not None:
-            unit.run("semantic.intersection_unpoint", a=pair[0], b=pair[1], old=row["id"])
-            unit.run("semantic.intersection_settle", a=pair[0], b=pair[1])
-    unit.run("semantic.subject_unpoint", old=ids)
+            unit.send("semantic.intersection_unpoint", a=pair[0], b=pair[1], old=row["id"])
+            unit.send("semantic.intersection_settle", a=pair[0], b=pair[1])
+    unit.send("semantic.subject_unpoint", old=ids)
     # This is the chain that `get_understanding_history` follows; nothing is ever deleted from it.
-    unit.run("semantic.understanding_supersede", old=ids, new=new)
-    unit.run("semantic.source_inherit", old=ids, new=new)
+    unit.send("semantic.understanding_supersede", old=ids, new=new)
+    unit.send("semantic.source_inherit", old=ids, new=new)
     lower_trust(unit, [new])
     if not was_read:
-        unit.run("semantic.linked_move", old=ids, new=new)
-    unit.run("semantic.linked_clear", ids=ids)
+        unit.send("semantic.linked_move", old=ids, new=new)
+    unit.send("semantic.linked_clear", ids=ids)
     tx.op.index.retire(unit, ids, new, tx.at)
     # A subject that lost its understanding falls back to what was reviewed, and may be waiting again.
     affected = unit.all("semantic.understanding_tags", ids=ids)
-    unit.run("semantic.subject_settle", ids=sorted({row["subject_id"] for row in affected}))
+    unit.send("semantic.subject_settle", ids=sorted({row["subject_id"] for row in affected}))
 
 
 def ids_in(subject_set: str) -> list[int]:
@@ -353,22 +353,22 @@ def pair_of(subject_set: str) -> tuple[int, int] | None:
 
 def point_pair(unit: Unit, pair: tuple[int, int], understanding: int) -> None:
     """Point the intersection of two subjects to the understanding of their relationship."""
-    unit.run("semantic.intersection_point", a=pair[0], b=pair[1], understanding=understanding)
-    unit.run("semantic.intersection_settle", a=pair[0], b=pair[1])
+    unit.send("semantic.intersection_point", a=pair[0], b=pair[1], understanding=understanding)
+    unit.send("semantic.intersection_settle", a=pair[0], b=pair[1])
 
 
 def point(unit: Unit, kind: str, subject_set: str, understanding: int) -> None:
     """Point the subject, the pair or the workspace to the understanding in force."""
     ids = ids_in(subject_set)
     if kind in _DOCUMENT_KINDS:
-        unit.run("semantic.workspace_point", kind=kind, id=understanding)
+        unit.send("semantic.workspace_point", kind=kind, id=understanding)
     elif kind == "structural":
-        unit.run("semantic.subject_point_structural", id=ids[0], understanding=understanding)
-        unit.run("semantic.subject_touch", ids=ids)
+        unit.send("semantic.subject_point_structural", id=ids[0], understanding=understanding)
+        unit.send("semantic.subject_touch", ids=ids)
     elif kind == "single_subject":
-        unit.run("semantic.subject_point_single", id=ids[0], understanding=understanding)
-        unit.run("semantic.subject_touch", ids=ids)
-        unit.run("semantic.subject_settle", ids=ids)
+        unit.send("semantic.subject_point_single", id=ids[0], understanding=understanding)
+        unit.send("semantic.subject_touch", ids=ids)
+        unit.send("semantic.subject_settle", ids=ids)
     elif (pair := pair_of(subject_set)) is not None:
         point_pair(unit, pair, understanding)
 
@@ -423,7 +423,7 @@ def describe_session(
 
 def _note_of(unit: Unit, session: Session, version: int | None) -> Row | None:
     """Find a session's note, which must be at the expected version."""
-    unit.run("semantic.session_ensure", session=session.id)
+    unit.send("semantic.session_ensure", session=session.id)
     (state,) = unit.all("semantic.session_get", session=session.id)
     pointer = state["understanding_id"]
     note = None if pointer is None else next(iter(unit.all("semantic.understanding_of", ids=[pointer])), None)
@@ -438,11 +438,11 @@ def _put_note(tx: Transaction, item: int, session: Session, *, is_new: bool) -> 
     unit, generation, through = tx.unit, state_for_writing(tx.unit).current_generation, tick(tx.unit)
     values = {"id": item, "generation": generation, "seen_through": through, "at": to_micros(tx.at)}
     if is_new:
-        unit.run("semantic.understanding_add", **values, kind="session", version=1, reason=None, subject_set="")
-        unit.run("kernel.source_add", item=item, source=session.id)
+        unit.send("semantic.understanding_add", **values, kind="session", version=1, reason=None, subject_set="")
+        unit.send("kernel.source_add", item=item, source=session.id)
     else:
-        unit.run("semantic.understanding_rewrite", **values)
-    unit.run("semantic.session_described", session=session.id, understanding=item, through=through)
+        unit.send("semantic.understanding_rewrite", **values)
+    unit.send("semantic.session_described", session=session.id, understanding=item, through=through)
 
 
 def get_understandings(op: Operation, subject_names: Sequence[str], limit: int) -> tuple[Understanding, ...]:

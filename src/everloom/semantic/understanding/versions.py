@@ -102,7 +102,7 @@ def reinstate(tx: Transaction, versions: Iterable[EarlierVersion]) -> None:
             _put_in_force(tx, each.row)
         elif each.is_loose:
             present = [item for item in _in_force(tx.unit, each.row) if item != each.row["id"]]
-            tx.unit.run("semantic.understanding_supersede", old=[each.row["id"]], new=max(present, default=None))
+            tx.unit.send("semantic.understanding_supersede", old=[each.row["id"]], new=max(present, default=None))
 
 
 def _put_in_force(tx: Transaction, row: Row) -> None:

@@ -128,7 +128,8 @@ class PostgresUnit:
 
     def _bound(self, name: str, params: Mapping[str, _Given]) -> dict[str, _Given]:
         """Complete the values of a statement."""
-        values = {key: list(value) if isinstance(value, tuple) else value for key, value in params.items()}
+        # Copied, because a statement may wait while its caller goes on with its lists.
+        values = {key: list(value) if isinstance(value, (tuple, list)) else value for key, value in params.items()}
         return self._sealed(name, {"workspace": self.workspace, **values})
 
     def _sealed(self, name: str, params: dict[str, _Given]) -> dict[str, _Given]:
@@ -223,19 +224,19 @@ class PostgresUnit:
         ]
         # Sorted by the key of the table, so that neighbouring entries of its index are written together.
         terms, items, lives, impacts = zip(*sorted(postings), strict=True) if postings else ((), (), (), ())
-        self.run("words.index_add", terms=terms, items=items, lives=lives, impacts=impacts)
+        self.send("words.index_add", terms=terms, items=items, lives=lives, impacts=impacts)
         self._count(count_words(documents))
 
     def unindex_words(self, item_ids: Sequence[int]) -> None:
         """Delete the documents' postings, and subtract their words from the counts."""
         self._count(count_words(self._words_of(item_ids)).signed(-1))
-        self.run("words.index_drop", ids=list(item_ids))
+        self.send("words.index_drop", ids=list(item_ids))
 
     def _count(self, counts: WordCounts) -> None:
-        self.run(
+        self.send(
             "words.tally_count", documents=counts.documents, words=counts.words, context_words=counts.context_words
         )
-        self.run("words.term_count", terms=list(counts.terms), counts=list(counts.terms.values()))
+        self.send("words.term_count", terms=list(counts.terms), counts=list(counts.terms.values()))
 
     def count_holding(self, terms: Collection[str]) -> dict[str, int]:
         """Count the documents that hold each of the words; a word that no document holds is absent."""
@@ -261,15 +262,15 @@ class PostgresUnit:
     def retire_vectors(self, item_ids: Sequence[int]) -> None:
         """Hide the documents' vectors from all searches except those about the past."""
         (revision,) = self._counting().revisions(1)
-        self.run("vectors.retire", ids=list(item_ids), revision=revision)
+        self.send("vectors.retire", ids=list(item_ids), revision=revision)
 
     def forget_vectors(self, item_ids: Sequence[int]) -> None:
         """Delete the documents' vectors."""
-        self.run("vectors.blank", ids=list(item_ids))
+        self.send("vectors.blank", ids=list(item_ids))
 
     def drop_vectors(self, item_ids: Sequence[int]) -> None:
         """Delete the documents' vectors; no process holds a copy."""
-        self.run("vectors.drop", ids=list(item_ids))
+        self.send("vectors.drop", ids=list(item_ids))
 
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
         """Let the server rank the workspace's vectors by distance, perspective by perspective."""
