@@ -18,7 +18,7 @@ from everloom.kernel.embedding import (
     Embedding,
 )
 from everloom.kernel.forgetting.cleaning import Cleaning
-from everloom.kernel.operation import Footprints, Operation, SeenTexts
+from everloom.kernel.operation import Footprints, Lately, Operation, SeenTexts
 from everloom.kernel.records.expiring import ExpireTask
 from everloom.kernel.search import Finder, Index
 from everloom.kernel.spending import Ledger
@@ -115,6 +115,7 @@ class Loom:
         self._listening: dict[int, Transcriber] = {}
         self._followed: set[tuple[int, int]] = set()
         self._seen = SeenTexts()
+        self._lately = Lately()
         for task in self._tasks():
             self.work.add(task)
         self._telemetry = self._measured() if settings.telemetry.enabled else None
@@ -232,6 +233,7 @@ class Loom:
             refusal=refuse_write(self.store.address) if self.store.is_read_only else refusal,
             holds=frozenset(map(OriginKind, self.settings.review.hold)),
             seen=self._seen,
+            lately=self._lately,
         )
 
     def thinker(self, workspace: WorkspaceInfo) -> Thinker | None:

@@ -14,11 +14,13 @@ from everloom.semantic import NewObservation, NewSubject, Semantic
 from everloom.store import Store, Unit
 from tests.store.ground import asking, assert_agreement, is_sqlite, read_all, tables_of
 
-# `one` may change a row and read it at once.
+# `one` and `together` may change a row and read it at once.
 WRITES = (
     "run",
+    "send",
     "many",
     "one",
+    "together",
     "index_words",
     "index_fresh",
     "unindex_words",

@@ -498,7 +498,7 @@ def count_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     said: list[str] = []
     for unit in (SqliteUnit, PostgresUnit):
-        for method in ("run", "all", "one", "many"):
+        for method in ("run", "send", "all", "one", "many"):
             original = getattr(unit, method)
 
             def counted(self: Any, statement: str, *args: Any, _original: Any = original, **kw: Any) -> Any:
@@ -506,4 +506,12 @@ def count_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
                 return _original(self, statement, *args, **kw)
 
             monkeypatch.setattr(unit, method, counted)
+    asked_together = PostgresUnit.together
+
+    def together(self: Any, *lookups: Any) -> Any:
+        said.extend(each.name for each in lookups)
+        return asked_together(self, *lookups)
+
+    # On SQLite these are counted one by one.
+    monkeypatch.setattr(PostgresUnit, "together", together)
     return said

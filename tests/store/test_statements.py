@@ -42,6 +42,11 @@ def names_of_the_program() -> set[str]:
     return {name for room in rooms for name in names_used(room)}
 
 
+def called(call: ast.Call) -> str:
+    """Say what a call calls, by its last name."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
 def names_used(below: Path) -> set[str]:
     """Find every statement that Python code runs by its name."""
     return {
@@ -49,8 +54,7 @@ def names_used(below: Path) -> set[str]:
         for file in below.rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in {"run", "one", "all", "many", "_execute"}
+        and called(node) in {"run", "send", "one", "all", "many", "_execute", "look_up"}
         and node.args
         and isinstance(node.args[0], ast.Constant)
         and re.fullmatch(r"[a-z]+\.[a-z_]+", str(node.args[0].value))

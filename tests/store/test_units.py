@@ -74,7 +74,7 @@ def test_a_statement_that_fails_undoes_what_went_before_it(store: Store, store_u
 @pytest.mark.promise("store.whole-or-nothing")
 def test_a_row_without_its_item_is_refused(store: Store, place: int) -> None:
     with pytest.raises(Conflict), store.write(place) as unit:
-        unit.run("kernel.access_count", item=987_654, at=AT)
+        unit.run("kernel.access_count", items=[987_654], at=AT)
 
 
 @pytest.mark.promise("store.whole-or-nothing")

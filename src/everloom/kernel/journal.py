@@ -18,7 +18,7 @@ from everloom.errors import Conflict, NotFound
 from everloom.kernel.lifecycle import Access
 from everloom.kernel.texts import checked_name
 from everloom.secrets import masked
-from everloom.store import Row, Unit
+from everloom.store import Lookup, Row, Unit, look_up
 
 RECEIPTS_KEPT = timedelta(days=30)
 # Stands in place of words that were forgotten.
@@ -81,10 +81,21 @@ def kind_of(unit: Unit, item_id: int) -> str:
 
 def attend(unit: Unit, label: str, at: datetime, model_tier: str | None = None) -> Session:
     """Record that a session is active now, creating it if it is new."""
+    (rows,) = unit.together(attending(label, at, model_tier))
+    return attended(unit, rows, label, at, model_tier)
+
+
+def attending(label: str, at: datetime, model_tier: str | None = None) -> Lookup:
+    """Record that a session is active now, together with what is read at the same time; `attended` ends it."""
+    wanted = checked_name(label, "the session's id")
+    return look_up("kernel.session_attend", label=wanted, at=to_micros(at), model_tier=model_tier)
+
+
+def attended(unit: Unit, rows: Sequence[Row], label: str, at: datetime, model_tier: str | None) -> Session:
+    """Return the session that `attending` found, creating it if it found none."""
+    if rows:
+        return session_from(rows[0])
     wanted, micros = checked_name(label, "the session's id"), to_micros(at)
-    row = unit.one("kernel.session_attend", label=wanted, at=micros, model_tier=model_tier)
-    if row is not None:
-        return session_from(row)
     (fresh,) = register(unit, "session", at)
     unit.send("kernel.session_add", id=fresh, label=wanted, model_tier=model_tier, at=micros)
     return Session(fresh, wanted, model_tier, at, at)
@@ -130,11 +141,19 @@ def read_detail(text: str) -> dict[str, Any]:
 
 def answered_before(unit: Unit, key: str | None, operation: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the answer that the same request already received under this idempotency key."""
-    if key is None:
+    return None if key is None else read_receipt(unit.together(receipt_of(key))[0], key, operation, request)
+
+
+def receipt_of(key: str) -> Lookup:
+    """Look for the receipt of an idempotency key."""
+    return look_up("kernel.receipt_get", key=checked_name(key, "the idempotency key"))
+
+
+def read_receipt(rows: Sequence[Row], key: str, operation: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the answer in the receipt that was found, if one was and it belongs to the same request."""
+    if not rows:
         return None
-    row = unit.one("kernel.receipt_get", key=checked_name(key, "the idempotency key"))
-    if row is None:
-        return None
+    row = rows[0]
     if not row["request_hash"]:
         raise Conflict(
             f"what was stored with the idempotency key {key!r} was forgotten",
@@ -200,7 +219,8 @@ def fingerprint(request: Mapping[str, Any]) -> str:
 
 def count_access(unit: Unit, item_ids: Iterable[int], at: datetime) -> None:
     """Count one access to each item."""
-    unit.many("kernel.access_count", ({"item": item, "at": to_micros(at)} for item in dict.fromkeys(item_ids)))
+    if items := list(dict.fromkeys(item_ids)):
+        unit.send("kernel.access_count", items=items, at=to_micros(at))
 
 
 def pin(unit: Unit, item_id: int, pinned: bool) -> None:

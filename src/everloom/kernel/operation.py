@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -21,13 +21,22 @@ from zoneinfo import ZoneInfo
 from everloom.clock import Clock, zone_named
 from everloom.errors import EverloomError, StoreError
 from everloom.kernel.embedding import Embedding
-from everloom.kernel.journal import Session, answered_before, append_event, attend, attendance, keep_receipt
+from everloom.kernel.journal import (
+    Session,
+    append_event,
+    attendance,
+    attended,
+    attending,
+    keep_receipt,
+    read_receipt,
+    receipt_of,
+)
 from everloom.kernel.search import Finder, Findings, Index
 from everloom.kernel.trust.origin import AGENT, Origin, OriginKind, read_origin
 from everloom.kernel.trust.screen import Screen
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.secrets import logger_of
-from everloom.store import Store, Unit
+from everloom.store import Lookup, Row, Store, Unit
 
 if TYPE_CHECKING:
     from everloom.kernel.work.lease import Lease
@@ -159,6 +168,30 @@ class SeenTexts:
             return self._states.get(key)
 
 
+# A name takes about a hundred bytes; beyond this many, all are forgotten and met anew.
+_MOST_MET = 50_000
+
+
+class Lately:
+    """What a process has met lately, by any key: a belief that may be wrong by now, and that only saves work."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._met: set[Hashable] = set()
+
+    def meet(self, keys: Iterable[Hashable]) -> None:
+        """Record that something was there."""
+        with self._lock:
+            if len(self._met) > _MOST_MET:
+                self._met.clear()
+            self._met.update(keys)
+
+    def has_met(self, keys: Iterable[Hashable]) -> bool:
+        """Whether all of them were there when somebody last looked."""
+        with self._lock:
+            return self._met.issuperset(keys)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One workspace of an open store, through which one session reads and writes."""
@@ -182,6 +215,7 @@ class Operation:
     patience: float | None = None
 
     seen: SeenTexts = field(default_factory=SeenTexts)
+    lately: Lately = field(default_factory=Lately)
 
     def saw(self, kind: str, name: str, state: Mapping[str, str]) -> None:
         """Record that the caller has just read or written a text in this state, by the hashes of its parts."""
@@ -273,35 +307,50 @@ class Operation:
         self.footprints.leave(write)
 
     @contextmanager
-    def write(self, name: str, *, is_durable: bool = True) -> Iterator[Transaction]:
-        """Begin a transaction, and record the session as active in it; only a footprint is not durable."""
+    def write(self, name: str, *, is_durable: bool = True, asked: Sequence[Lookup] = ()) -> Iterator[Transaction]:
+        """Begin a transaction, and record the session as active in it; only a footprint is not durable.
+
+        What is `asked` is read at the same time, to save round trips: the transaction has it as `found`.
+        """
         self.must_write()
         with self.store.write(self.workspace.id, patience=self.patience, is_durable=is_durable) as unit:
             for guard in self.guards:
                 guard(unit)
             # Read under the write lock, so that times in a workspace grow with its ids as long as the clock is right.
             at = self.now
-            session = None if self.session is None else attend(unit, self.session, at, self.model_tier)
-            yield Transaction(self, unit, name, at, session)
+            if self.session is None:
+                yield Transaction(self, unit, name, at, None, unit.together(*asked) if asked else ())
+                return
+            rows, *found = unit.together(attending(self.session, at, self.model_tier), *asked)
+            session = attended(unit, rows, self.session, at, self.model_tier)
+            yield Transaction(self, unit, name, at, session, found)
 
     def write_once(
-        self, name: str, key: str | None, request: Mapping[str, Any], shape: type[T], act: Callable[[Transaction], T]
+        self,
+        name: str,
+        key: str | None,
+        request: Mapping[str, Any],
+        shape: type[T],
+        act: Callable[[Transaction], T],
+        *,
+        asked: Sequence[Lookup] = (),
     ) -> T:
         """Write once per idempotency key: repeating a request under the same key returns the first answer.
 
         The receipt is stored in the transaction of the write itself, so that neither exists without the other.
         """
-        with self.write(name) as transaction:
-            unit = transaction.unit
-            # Looked up under the write lock: of two equal requests at the same time, the second finds the receipt.
-            known = answered_before(unit, key, name, request)
+        if key is None:
+            with self.write(name, asked=asked) as transaction:
+                return act(transaction)
+        # Looked up under the write lock: of two equal requests at the same time, the second finds the receipt.
+        with self.write(name, asked=[*asked, receipt_of(key)]) as transaction:
+            known = read_receipt(transaction.found[-1], key, name, request)
             if known is not None:
                 first: T = _adapter(shape).validate_python(known["answer"])
                 return first
-            answer = act(transaction)
-            if key is not None:
-                receipt = {"answer": _adapter(shape).dump_python(answer, mode="json")}
-                keep_receipt(unit, key, name, request, receipt, transaction.at)
+            answer = act(replace(transaction, found=transaction.found[:-1]))
+            receipt = {"answer": _adapter(shape).dump_python(answer, mode="json")}
+            keep_receipt(transaction.unit, key, name, request, receipt, transaction.at)
             return answer
 
     def must_write(self) -> None:
@@ -331,6 +380,8 @@ class Transaction:
     name: str
     at: datetime
     session: Session | None
+    # The rows of each lookup that was asked when it began.
+    found: Sequence[Sequence[Row]] = ()
 
     @property
     def session_id(self) -> int | None:

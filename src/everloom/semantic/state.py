@@ -19,8 +19,7 @@ from everloom.kernel.search import Document
 from everloom.kernel.texts import checked_name
 from everloom.semantic.parts import Activity, BriefUnderstanding, WorkspaceActivity
 from everloom.semantic.results import SeenReset
-from everloom.store import Row, Unit, value_from
-from everloom.store.contract import Value
+from everloom.store import Lookup, Row, Unit, look_up, value_from
 
 # What others wrote is part of every result, so it must stay small.
 _MOST_ACTIVITY = 5
@@ -62,18 +61,25 @@ def state_of(unit: Unit) -> SemanticState:
 
 def state_for_writing(unit: Unit) -> SemanticState:
     """Read the state of a workspace, creating its row if necessary."""
-    row = unit.one("semantic.workspace_get")
-    if row is None:
-        # On the first write and not with the workspace: the kernel, which creates workspaces, knows no faculty.
-        unit.send("semantic.workspace_ensure")
-        return state_of(unit)
-    return value_from(SemanticState, row)
+    return read_state(unit, unit.all("semantic.workspace_get"))
+
+
+def read_state(unit: Unit, rows: Sequence[Row]) -> SemanticState:
+    """Return the state of a workspace from its row, creating the row if there is none."""
+    if rows:
+        return value_from(SemanticState, rows[0])
+    # On the first write and not with the workspace: the kernel, which creates workspaces, knows no faculty.
+    unit.send("semantic.workspace_ensure")
+    return SemanticState()
 
 
 def clock_id(unit: Unit) -> int:
     """Read the latest id."""
-    row = unit.one("semantic.clock")
-    return 0 if row is None else int(row["id"])
+    return _clock_in(unit.all("semantic.clock"))
+
+
+def _clock_in(rows: Sequence[Row]) -> int:
+    return int(rows[0]["id"]) if rows else 0
 
 
 def tick(unit: Unit) -> int:
@@ -132,6 +138,12 @@ def signed(tx: Transaction, document: Document, labels: Iterable[str]) -> Docume
     return replace(document, labels=tuple(labels), session_id=tx.session_id, model_tier=tx.model_tier)
 
 
+# A session begins with its own id, so that its first call does not report the whole past as news.
+def news_for(label: str) -> Lookup:
+    """Look for what others wrote since a session's previous call."""
+    return look_up("semantic.activity", label=checked_name(label, "the session's id"), limit=_MOST_ACTIVITY)
+
+
 def activity(call: Look | Transaction, latest: int | None = None) -> WorkspaceActivity:
     """List what others wrote since this session's previous call, and record this call.
 
@@ -139,20 +151,22 @@ def activity(call: Look | Transaction, latest: int | None = None) -> WorkspaceAc
     """
     if call.session is None:
         return None
-    unit, session = call.unit, call.session.id
+    asked = [news_for(call.session.label), *([look_up("semantic.clock")] if latest is None else [])]
+    news, *clock = call.unit.together(*asked)
     # Up to now and not only up to what is shown: of fifty new items five are reported, and the rest are no longer news.
-    through = clock_id(unit) if latest is None else latest
-    # A session begins with its own id, so that its first call does not report the whole past as news.
-    state = unit.one("semantic.session_get", session=session)
-    after = state["called_through"] if state is not None else session or through
-    call.leave(lambda tx: _note_news(tx, through))
-    rows = unit.all("semantic.activity", after=after, session=session, limit=_MOST_ACTIVITY)
+    return tell_news(call, news, latest if latest is not None else _clock_in(clock[0]))
+
+
+def tell_news(call: Look | Transaction, rows: Sequence[Row], through: int) -> WorkspaceActivity:
+    """Describe what `news_for` has found, and record that the session was told all news up to an id."""
+    call.leave(lambda tx: tx.unit.send("semantic.session_called", session=tx.session_id, through=through))
     if not rows:
         return None
     ids = [row["item_id"] for row in rows]
-    tags = group_rows(
-        row for kind in ("observation", "understanding") for row in unit.all(f"semantic.{kind}_tags", ids=ids)
+    found = call.unit.together(
+        *(look_up(f"semantic.{kind}_tags", ids=ids) for kind in ("observation", "understanding"))
     )
+    tags = group_rows(row for each in found for row in each)
     return tuple(
         Activity(
             id=row["item_id"],
@@ -163,19 +177,6 @@ def activity(call: Look | Transaction, latest: int | None = None) -> WorkspaceAc
         )
         for row in rows
     )
-
-
-def _note_news(tx: Transaction, through: int) -> None:
-    """Record up to which id the session has been told the news."""
-    change_session(tx, "semantic.session_called", through=through)
-
-
-def change_session(tx: Transaction, statement: str, **values: Value) -> None:
-    """Change the state of the session that writes, creating it on first use."""
-    # Most sessions have one, and changing none tells as much as looking for it.
-    if not tx.unit.run(statement, session=tx.session_id, **values):
-        tx.unit.send("semantic.session_ensure", session=tx.session_id)
-        tx.unit.send(statement, session=tx.session_id, **values)
 
 
 def preview(text: str) -> str:

@@ -184,11 +184,11 @@ class Unit(Protocol):
         ...
 
     def index_fresh(self, documents: Sequence[IndexedWords]) -> None:
-        """Add the words of documents that this unit has just written, as their rows list them."""
+        """Add the words of documents whose rows this unit has just written, as those list them."""
         ...
 
-    def unindex_words(self, item_ids: Sequence[int]) -> None:
-        """Remove the documents' words, as their rows now list them, from the word index."""
+    def unindex_words(self, item_ids: Sequence[int]) -> list[IndexedWords]:
+        """Remove the documents' words, as their rows now list them, from the word index; returns them."""
         ...
 
     def count_holding(self, terms: Collection[str]) -> dict[str, int]:

@@ -18,10 +18,12 @@ from everloom.kernel.forgetting.plan import Doomed
 from everloom.kernel.forgetting.results import TombstoneList, TombstoneRecord
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import UNSTORABLE, content_hash
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, look_up
 from everloom.store.contract import FOREVER, Value
 
 _SECRET_BYTES = 32
+# What the digests of a workspace are made with; it has none as long as nothing was forgotten.
+SECRET = look_up("forgetting.secret_get")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +55,27 @@ def bury(unit: Unit, doomed: Iterable[Doomed], event_id: int, at: datetime) -> N
 
 def recognised(unit: Unit, keys: Sequence[str]) -> Mapping[str, Tombstone]:
     """Find which of some keys belong to something forgotten."""
-    secret = _secret(unit)
+    (rows,) = unit.together(SECRET)
+    return _recognised_by(unit, rows, keys)
+
+
+def _recognised_by(unit: Unit, secrets: Sequence[Row], keys: Sequence[str]) -> Mapping[str, Tombstone]:
     # Most workspaces have forgotten nothing: then this costs one look at an empty table.
-    if not secret or not keys:
+    if not secrets or not keys:
         return {}
+    secret = str(secrets[0]["secret"])
     digests = {_digest(secret, key): key for key in keys}
     rows = unit.all("forgetting.digest_known", digests=list(digests))
     return {digests[row["digest"]]: Tombstone(row["item_id"], row["kind"], from_micros(row["at"])) for row in rows}
 
 
-def refuse_forgotten(unit: Unit, texts: Sequence[str]) -> None:
-    """Refuse to store a text that was forgotten, until somebody lifts its tombstone."""
-    found = recognised(unit, [text_key(text) for text in texts])
+def refuse_forgotten(unit: Unit, texts: Sequence[str], secrets: Sequence[Row] | None = None) -> None:
+    """Refuse to store a text that was forgotten, until somebody lifts its tombstone.
+
+    `secrets` are the rows of `SECRET`, if the caller has looked it up with other things.
+    """
+    keys = [text_key(text) for text in texts]
+    found = recognised(unit, keys) if secrets is None else _recognised_by(unit, secrets, keys)
     for tombstone in found.values():
         raise Conflict(
             f"this was forgotten on {tombstone.at:%Y-%m-%d} (it was {tombstone.kind} {tombstone.id})",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -130,13 +130,26 @@ class Index:
                 changed[name] = kept
         return replace(document, **changed) if changed else document
 
-    def add(self, unit: Unit, prepared: Prepared, at: datetime) -> Sequence[int]:
-        """Register new items with their documents; return their ids, in order."""
+    def add(
+        self, unit: Unit, prepared: Prepared, at: datetime, *, retired: Collection[int] = frozenset()
+    ) -> Sequence[int]:
+        """Register new items with their documents; return their ids, in order.
+
+        Those at the places in `retired` are retired from the beginning.
+        """
         ids = register(unit, [document.kind for document in prepared.documents], at)
-        self.publish(unit, ids, prepared, at)
+        self.publish(unit, ids, prepared, at, retired=retired)
         return ids
 
-    def publish(self, unit: Unit, ids: Sequence[int], prepared: Prepared, at: datetime) -> None:
+    def publish(
+        self,
+        unit: Unit,
+        ids: Sequence[int],
+        prepared: Prepared,
+        at: datetime,
+        *,
+        retired: Collection[int] = frozenset(),
+    ) -> None:
         """Add documents to items that are already registered."""
         micros, model = to_micros(at), self._embedding.model_of(unit, prepared.made)
         unit.many(
@@ -146,8 +159,21 @@ class Index:
                 for item, document, words in zip(ids, prepared.documents, prepared.words, strict=True)
             ),
         )
-        unit.index_fresh([IndexedWords(item, *words, 1) for item, words in zip(ids, prepared.words, strict=True)])
-        self._embedding.keep(unit, ids, prepared.made, at)
+        if retired:
+            unit.send("words.document_retire", ids=[ids[place] for place in sorted(retired)], at=micros, by=None)
+        lives = [place not in retired for place in range(len(ids))]
+        listed = zip(ids, prepared.words, lives, strict=True)
+        unit.index_fresh([IndexedWords(item, *words, int(live)) for item, words, live in listed])
+        self._keep_vectors(unit, ids, prepared, at, lives)
+
+    def _keep_vectors(
+        self, unit: Unit, ids: Sequence[int], prepared: Prepared, at: datetime, lives: Sequence[bool]
+    ) -> None:
+        """Store the vectors of documents, some of which may be retired."""
+        for live in sorted(set(lives)):
+            places = [place for place, each in enumerate(lives) if each is live]
+            made = prepared.made if len(places) == len(ids) or prepared.made is None else prepared.made.taken(places)
+            self._embedding.keep(unit, [ids[place] for place in places], made, at, live=live)
 
     def revise(self, unit: Unit, item_id: int, prepared: Prepared, at: datetime) -> None:
         """Rewrite an item's document in place; only for items that are themselves rewritten in place."""
@@ -157,24 +183,21 @@ class Index:
         """Rewrite documents in place, prepared in the order of the ids, with as many statements as for one."""
         if not ids:
             return
-        unit.unindex_words(ids)
+        known = {each.item_id: each for each in unit.unindex_words(ids)}
+        if missing := next((item for item in ids if item not in known), None):
+            raise NotFound(f"item {missing} has no document to rewrite")
         model = self._embedding.model_of(unit, prepared.made)
         documents = zip(ids, prepared.documents, prepared.words, strict=True)
         unit.many(
             "words.document_change",
             [{**_columns(each, words, model, self.origin), "id": item} for item, each, words in documents],
         )
-        unit.index_words(ids)
+        listed = zip(ids, prepared.words, strict=True)
+        unit.index_fresh([IndexedWords(item, *words, known[item].live) for item, words in listed])
         # The old vectors go even if there are no new ones yet: until the backfill, no vector is better than that of
         # another text. A retired document stays retired.
         unit.forget_vectors(ids)
-        known = {row["item_id"]: bool(row["live"]) for row in unit.all("words.of_documents", ids=ids)}
-        if missing := next((item for item in ids if item not in known), None):
-            raise NotFound(f"item {missing} has no document to rewrite")
-        for live in sorted(set(known.values())):
-            places = [place for place, item in enumerate(ids) if known[item] is live]
-            made = None if prepared.made is None else prepared.made.taken(places)
-            self._embedding.keep(unit, [ids[place] for place in places], made, at, live=live)
+        self._keep_vectors(unit, ids, prepared, at, [bool(known[item].live) for item in ids])
         # Their new texts rest on the same sources, and what rests on them is worth no more than they are now.
         lower_trust(unit, ids)
         lower_trust(unit, [each["item_id"] for each in unit.all("kernel.source_resting", ids=ids)])
@@ -202,28 +225,27 @@ class Index:
             }
             if not changed:
                 continue
-            unit.unindex_words([*changed])
+            known = unit.unindex_words([*changed])
+            around = {item: _around(each) for item, each in changed.items()}
             unit.many(
                 "words.document_relabel",
                 (
-                    {"id": item, "labels": _dumped(each.labels), "context_words": _around(each)}
+                    {"id": item, "labels": _dumped(each.labels), "context_words": around[item]}
                     for item, each in changed.items()
                 ),
             )
-            unit.index_words([*changed])
+            unit.index_fresh([each._replace(context_words=around[each.item_id]) for each in known])
 
     def reword(self, unit: Unit, item_ids: Sequence[int]) -> None:
         """Index documents again whose words were made by older rules."""
         found = self.documents(unit, item_ids)
-        unit.unindex_words([*found])
+        known = unit.unindex_words([*found])
+        words = {item: (" ".join(indexed(each.whole)), _around(each)) for item, each in found.items()}
         unit.many(
             "words.document_reword",
-            (
-                {"id": item, "words": " ".join(indexed(each.whole)), "context_words": _around(each)}
-                for item, each in found.items()
-            ),
+            ({"id": item, "words": text, "context_words": around} for item, (text, around) in words.items()),
         )
-        unit.index_words([*found])
+        unit.index_fresh([IndexedWords(each.item_id, *words[each.item_id], each.live) for each in known])
 
     def documents(self, unit: Unit, item_ids: Sequence[int]) -> dict[int, Document]:
         """Read documents back as they were added; ids without one are absent."""
@@ -237,17 +259,17 @@ class Index:
         """Make retired documents current again, with words and vectors prepared in the order of the ids."""
         if not item_ids:
             return
-        unit.unindex_words(item_ids)
+        known = unit.unindex_words(item_ids)
         unit.send("words.document_revive", ids=item_ids)
-        unit.index_words(item_ids)
+        unit.index_fresh([each._replace(live=1) for each in known])
         self.revise_all(unit, item_ids, prepared, at)
 
     def retire(self, unit: Unit, item_ids: Sequence[int], by: int | None, at: datetime) -> None:
         """Retire documents; searches as of an earlier time still find them."""
         # Indexed again, not just removed: the index marks words of retired documents, for questions about the past.
-        unit.unindex_words(item_ids)
+        known = unit.unindex_words(item_ids)
         unit.send("words.document_retire", ids=item_ids, at=to_micros(at), by=by)
-        unit.index_words(item_ids)
+        unit.index_fresh([each._replace(live=0) for each in known])
         unit.retire_vectors(item_ids)
 
     def remove(self, unit: Unit, item_ids: Sequence[int]) -> None:

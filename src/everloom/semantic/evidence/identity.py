@@ -26,7 +26,7 @@ from everloom.semantic import arguments
 from everloom.semantic.arguments import NewSubject
 from everloom.semantic.parts import SimilarSubject
 from everloom.semantic.state import group_rows, names_in, signed
-from everloom.store import Row, Unit
+from everloom.store import Lookup, Row, Unit, look_up
 
 # With the static embedder, two names of one thing ("memory system", "the memory system project") have at least this
 # cosine; "memory system" and "memory architecture" have 0.73, "Julia simulator" and "C++ simulator" 0.61.
@@ -74,7 +74,18 @@ def region_from(row: Row) -> Region:
 
 def find(unit: Unit, keys: Iterable[str]) -> dict[str, Region]:
     """Find subjects by the keys of their names or aliases; unknown keys are absent."""
-    return {row["name_key"]: region_from(row) for row in unit.all("semantic.subject_by_key", keys=list(keys))}
+    (rows,) = unit.together(finding(keys))
+    return found_in(rows)
+
+
+def finding(keys: Iterable[str]) -> Lookup:
+    """Look for subjects by the keys of their names or aliases; `found_in` reads the answer."""
+    return look_up("semantic.subject_by_key", keys=list(keys))
+
+
+def found_in(rows: Iterable[Row]) -> dict[str, Region]:
+    """Read subjects by the keys under which they were found."""
+    return {row["name_key"]: region_from(row) for row in rows}
 
 
 def need(unit: Unit, wanted: Mapping[str, str]) -> list[Region]:
@@ -108,8 +119,11 @@ def _unknown(unit: Unit, key: str, name: str) -> NotFound:
     pattern = "%" + key.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
     # A typo, or part of the name: "Audry" and "Taylor" both often mean "Audrey Taylor".
     rows = [
-        *_near_rows(unit, key, _slips_allowed(key) + 1),
-        *unit.all("semantic.subject_name_within", pattern=pattern, limit=5),
+        row
+        for each in unit.together(
+            _near(key, _slips_allowed(key) + 1), look_up("semantic.subject_name_within", pattern=pattern, limit=5)
+        )
+        for row in each
     ]
     offered = nearest_names(key, ((row["name_key"], row["name"]) for row in rows), 3)
     meant = f"did you mean {' or '.join(map(repr, offered))}?"
@@ -123,15 +137,21 @@ def subject_document(name: str, summary: str | None, at: datetime) -> Document:
     return Document(kind="subject", title=name if summary else "", text=summary or name, happened_at=at)
 
 
-def prepare_subjects(op: Operation, wanted: Mapping[str, NewSubject]) -> Candidates:
-    """Embed subjects that may be new, and compare the names that are unknown with all existing subjects."""
+def prepare_subjects(
+    op: Operation, wanted: Mapping[str, NewSubject], unknown: Sequence[str] | None = None
+) -> Candidates:
+    """Embed subjects that may be new, and compare the names that are unknown with all existing subjects.
+
+    `unknown` are the keys of those names, if somebody has just looked.
+    """
     prepared = op.index.prepare([subject_document(each.name, each.summary, op.now) for each in wanted.values()])
     with op.read() as unit:
-        known = find(unit, wanted)
-        missing = [key for key in wanted if key not in known]
+        if unknown is None:
+            known = find(unit, wanted)
+            unknown = [key for key in wanted if key not in known]
         # An import that creates many subjects at once gets no warnings: nobody would read so many.
-        too_many = len(missing) > arguments.MOST_SUBJECTS
-        similar = {} if too_many else _similar_subjects(unit, wanted, prepared, missing)
+        too_many = len(unknown) > arguments.MOST_SUBJECTS
+        similar = {} if too_many or not unknown else _similar_subjects(unit, wanted, prepared, unknown)
     return Candidates(wanted, prepared, similar)
 
 
@@ -145,14 +165,14 @@ def mint(tx: Transaction, candidates: Candidates, missing: Sequence[str]) -> dic
     documents = {
         at: signed(tx, subject_document(each.name, each.summary, tx.at), each.tags) for at, each in new.items()
     }
-    ids = index.add(unit, index.complete(candidates.prepared, documents), tx.at)
+    # A bare name answers no question, so it must not be a search result. Its document is there, retired, because the
+    # vector is what later names are compared with.
+    bare = {place for place, each in enumerate(new.values()) if not each.summary}
+    ids = index.add(unit, index.complete(candidates.prepared, documents), tx.at, retired=bare)
     made = {
         key: Region(fresh, wanted[key].name, wanted[key].summary, 1, None, None)
         for key, fresh in zip(missing, ids, strict=True)
     }
-    # A bare name answers no question, so it must not be a search result. Its document stays, retired, because the
-    # vector is what later names are compared with.
-    index.retire(unit, [each.id for each in made.values() if not each.summary], None, tx.at)
     unit.many(
         "semantic.subject_add",
         ({"id": each.id, "name": each.name, "summary": each.summary} for each in made.values()),
@@ -176,20 +196,27 @@ def put_tags(unit: Unit, subject_id: int, tags: Sequence[str]) -> None:
 
 def labels_of(unit: Unit, subject_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
     """List the names and aliases of subjects, the display name first."""
-    rows = group_rows(unit.all("semantic.subject_name_of", ids=list(subject_ids)), "subject_id")
-    return {subject: names_in(each) for subject, each in rows.items()}
+    return labels_in(unit.all("semantic.subject_name_of", ids=list(subject_ids)))
 
 
-def vectors_of(unit: Unit, item_ids: Iterable[int], model_name: str | None = None) -> dict[int, Vector]:
-    """Read the general vectors of items: from the named model, or else from the model that embedded most of them."""
+def labels_in(rows: Iterable[Row]) -> dict[int, tuple[str, ...]]:
+    """Read the names and aliases of subjects, in the order of their rows."""
+    return {subject: names_in(each) for subject, each in group_rows(rows, "subject_id").items()}
+
+
+def vectors_of(unit: Unit, item_ids: Iterable[int]) -> dict[int, Vector]:
+    """Read the general vectors of items, from the model that embedded most of them."""
     ids = list(item_ids)
+    return _vectors_of(unit, ids, unit.all("vectors.model_all")) if ids else {}
+
+
+def _vectors_of(unit: Unit, ids: Sequence[int], models: Sequence[Row]) -> dict[int, Vector]:
     general = perspective_id(unit, GENERAL)
     if general is None or not ids:
         return {}
     # Vectors of two models cannot be compared. While a store moves from one model to another, some items have only the
     # old vectors; the model that embedded most of the items then compares the most pairs.
-    models = [row["id"] for row in unit.all("vectors.model_all") if model_name in (None, row["name"])]
-    return max((unit.vectors(model, general, ids) for model in models), key=len, default={})
+    return max((unit.vectors(row["id"], general, ids) for row in models), key=len, default={})
 
 
 def regions_of(unit: Unit, ids: Iterable[int]) -> dict[int, Region]:
@@ -215,71 +242,86 @@ def _similar_subjects(
     unit: Unit, wanted: Mapping[str, NewSubject], prepared: Prepared, missing: Sequence[str]
 ) -> dict[str, tuple[SimilarSubject, ...]]:
     """Find, for each subject to be created, the existing subjects that it may duplicate."""
-    if not missing:
-        return {}
-    # Where both scores exist, spelling overrides meaning: it is the reason a person would see.
-    meant = _near_in_meaning(unit, {key: at for at, key in enumerate(wanted) if key in missing}, prepared)
+    near, foreign, others = _read_alike(unit, wanted, missing, is_embedded=prepared.made is not None)
+    meant = _near_in_meaning(unit, {key: at for at, key in enumerate(wanted) if key in missing}, prepared, others)
+    spelled = {key: _near_in_spelling(key, rows) for key, rows in zip(missing, near, strict=True)}
+    looking = {key: _drawn_alike(wanted[key].name, rows) for key, rows in zip(missing, foreign, strict=True)}
+    ids = {item for each in (meant, spelled, looking) for scores in each.values() for item in scores}
+    rows = unit.all("semantic.subject_name_of", ids=sorted(ids)) if ids else []
+    own = {row["subject_id"]: row for row in rows if not row["is_alias"]}
     found = {}
     for key in missing:
-        scores = {**meant.get(key, {}), **_near_in_spelling(unit, key), **_drawn_alike(unit, key, wanted)}
+        same = {item: score for item, score in meant[key].items() if _count_alike(key, own[item]["name_key"])}
+        # Where both scores exist, spelling overrides meaning: it is the reason a person would see.
+        scores = {own[item]["name"]: score for item, score in {**same, **spelled[key], **looking[key]}.items()}
+        scores |= dict.fromkeys(_drawn_beside(key, wanted), 1.0)
         best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_SIMILAR]
         name = wanted[key].name
         found[key] = tuple(SimilarSubject(name=name, similar_to=other, score=round(score, 4)) for other, score in best)
     return found
 
 
-def _near_in_spelling(unit: Unit, key: str) -> dict[str, float]:
-    """Find existing subjects whose name or alias differs only by a typo or an inflection."""
-    rows = _near_rows(unit, key, _slips_allowed(key) + 2)
-    scored = {row["subject_id"]: score for row in rows if (score := spelled_alike(key, row["name_key"]))}
-    return {row["name"]: scored[row["id"]] for row in unit.all("semantic.subject_of", ids=list(scored))}
-
-
-def _drawn_alike(unit: Unit, key: str, wanted: Mapping[str, NewSubject]) -> dict[str, float]:
-    """Find subjects, also among those to be created, whose name is another but looks the same."""
-    name = wanted[key].name
-    looks = drawn(name)
+def _read_alike(
+    unit: Unit, wanted: Mapping[str, NewSubject], missing: Sequence[str], *, is_embedded: bool
+) -> tuple[list[list[Row]], list[list[Row]], list[list[Row]]]:
+    """Read at once what new names are compared with: names spelled and drawn like each; subjects and models."""
+    near = [_near(key, _slips_allowed(key) + 2) for key in missing]
     # Only where one of two names leaves ASCII can both look the same without a typo.
-    rows = unit.all(
-        "semantic.subject_name_foreign",
-        every=int(not name.isascii()),
-        shortest=len(key) - _LONGEST_LIGATURE,
-        longest=len(key) + _LONGEST_LIGATURE,
-    )
-    found = {row["subject_id"] for row in rows if drawn(row["name"]) == looks}
-    known = {row["name"]: 1.0 for row in unit.all("semantic.subject_of", ids=sorted(found))}
-    beside = (each.name for other, each in wanted.items() if other != key and drawn(each.name) == looks)
-    return {**known, **dict.fromkeys(beside, 1.0)}
+    foreign = [
+        look_up(
+            "semantic.subject_name_foreign",
+            every=int(not wanted[key].name.isascii()),
+            shortest=len(key) - _LONGEST_LIGATURE,
+            longest=len(key) + _LONGEST_LIGATURE,
+        )
+        for key in missing
+    ]
+    others = [look_up("semantic.subject_ids", limit=MOST_COMPARED), look_up("vectors.model_all")] if is_embedded else []
+    rows = unit.together(*near, *foreign, *others)
+    return rows[: len(near)], rows[len(near) : len(near) + len(foreign)], rows[len(near) + len(foreign) :]
 
 
-def _near_rows(unit: Unit, key: str, slips: int) -> list[Row]:
-    """Read the names that are about as long as this one and begin or end like it."""
+def _near_in_spelling(key: str, rows: Iterable[Row]) -> dict[int, float]:
+    """Find existing subjects whose name or alias differs only by a typo or an inflection."""
+    return {row["subject_id"]: score for row in rows if (score := spelled_alike(key, row["name_key"]))}
+
+
+def _drawn_alike(name: str, rows: Iterable[Row]) -> dict[int, float]:
+    """Find existing subjects whose name is another but looks the same."""
+    looks = drawn(name)
+    return {row["subject_id"]: 1.0 for row in rows if drawn(row["name"]) == looks}
+
+
+def _drawn_beside(key: str, wanted: Mapping[str, NewSubject]) -> list[str]:
+    """Find names that are to be created with this one and look the same."""
+    looks = drawn(wanted[key].name)
+    return [each.name for other, each in wanted.items() if other != key and drawn(each.name) == looks]
+
+
+def _near(key: str, slips: int) -> Lookup:
+    """Look for the names that are about as long as this one and begin or end like it."""
     # A coarse filter for the exact distance below, which both engines offer only as an extension. A typo can spoil the
     # head or the tail of a name, rarely both.
     lengths = {"shortest": len(key) - slips, "longest": len(key) + slips}
-    return unit.all("semantic.subject_name_near", **lengths, head=key[:2], tail=key[-3:])
+    return look_up("semantic.subject_name_near", **lengths, head=key[:2], tail=key[-3:])
 
 
-def _near_in_meaning(unit: Unit, positions: Mapping[str, int], prepared: Prepared) -> dict[str, dict[str, float]]:
-    """Find existing subjects whose vector is near that of a new name."""
+def _near_in_meaning(
+    unit: Unit, positions: Mapping[str, int], prepared: Prepared, others: Sequence[Sequence[Row]]
+) -> dict[str, dict[int, float]]:
+    """Find existing subjects whose vector is near that of a new name; `others` are the rows of subjects and models."""
     made = prepared.made
     if made is None:
-        return {}
-    ids = [row["id"] for row in unit.all("semantic.subject_ids", limit=MOST_COMPARED)]
-    vectors = vectors_of(unit, ids, made.model)
+        return {key: {} for key in positions}
+    subjects, models = others
+    vectors = _vectors_of(unit, [row["id"] for row in subjects], [row for row in models if row["name"] == made.model])
     if not vectors:
-        return {}
+        return {key: {} for key in positions}
     known = list(vectors)
     scores = made.rows["general"][list(positions.values())] @ np.stack(list(vectors.values())).T
-    near = {
+    return {
         key: {known[at]: float(row[at]) for at in np.flatnonzero(row >= _SAME_NAME)}
         for key, row in zip(positions, scores, strict=True)
-    }
-    names = unit.all("semantic.subject_name_of", ids=sorted({item for each in near.values() for item in each}))
-    own = {row["subject_id"]: row for row in names if not row["is_alias"]}
-    return {
-        key: {own[item]["name"]: score for item, score in each.items() if _count_alike(key, own[item]["name_key"])}
-        for key, each in near.items()
     }
 
 

@@ -6,7 +6,7 @@ everything that must be consistent is read inside it. Deletion and supersession 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import partial
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
-from everloom.kernel.forgetting.tombstones import refuse_forgotten
+from everloom.kernel.forgetting.tombstones import SECRET, refuse_forgotten
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import checked, checked_list, checked_name, content_hash
@@ -24,20 +24,21 @@ from everloom.kernel.trust.resting import rest_on
 from everloom.kernel.trust.review import HELD, hold
 from everloom.semantic import arguments
 from everloom.semantic.arguments import NewObservation, NewSubject
-from everloom.semantic.evidence.identity import Candidates, Region, check_names, find, labels_of, mint, prepare_subjects
+from everloom.semantic.evidence.identity import (
+    Candidates,
+    Region,
+    check_names,
+    finding,
+    found_in,
+    labels_in,
+    labels_of,
+    mint,
+    prepare_subjects,
+)
 from everloom.semantic.evidence.records import need_active
 from everloom.semantic.results import Added, Remembered
-from everloom.semantic.state import (
-    activity,
-    change_session,
-    group_rows,
-    names_in,
-    reshape,
-    signed,
-    state_for_writing,
-    tick,
-)
-from everloom.store import Unit
+from everloom.semantic.state import group_rows, names_in, news_for, read_state, reshape, signed, tell_news, tick
+from everloom.store import Lookup, Row, Unit, look_up
 
 T = TypeVar("T")
 
@@ -78,15 +79,41 @@ class _ReadyDrafts:
     documents: Prepared
     subjects: Candidates | None
 
+    @property
+    def asked(self) -> list[Lookup]:
+        """What is looked up when they are written; `_Known` reads the answers."""
+        hashes = [draft.hash for draft in self.drafts]
+        return [
+            SECRET,
+            finding(self.wanted),
+            look_up("semantic.subject_name_by_key", keys=list(self.wanted)),
+            look_up("semantic.observation_by_hash", hashes=hashes),
+            look_up("semantic.workspace_get"),
+        ]
+
+
+class _Known(NamedTuple):
+    """What there is already, as far as it concerns the drafts of a write: the rows of each lookup."""
+
+    secrets: Sequence[Row]
+    subjects: Sequence[Row]
+    names: Sequence[Row]
+    observations: Sequence[Row]
+    state: Sequence[Row]
+
 
 class _NewNames(Exception):
     """Subjects that were believed to exist do not: the write is rolled back, and made again with them prepared."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        super().__init__()
+        self.keys = keys
 
 
 def prepare_observations(op: Operation, given: Iterable[NewObservation], *, are_known: bool = False) -> _ReadyDrafts:
     """Check observations, and prepare the words and vectors of them and of subjects that may be new.
 
-    With `are_known`, the subjects are believed to exist; the caller writes by `_write_believing`.
+    With `are_known`, subjects that this process has met are believed to exist; the caller writes by `_write_believing`.
     """
     drafts = tuple(
         _ObservationDraft(
@@ -108,18 +135,25 @@ def prepare_observations(op: Operation, given: Iterable[NewObservation], *, are_
             wanted.setdefault(key, NewSubject(name=name))
     documents = op.index.prepare([draft.document(op.now) for draft in drafts])
     # A guard may act once only, so that a write with guards cannot be made again.
-    believed = are_known and not op.guards
+    believed = are_known and not op.guards and op.lately.has_met(_met(op, wanted))
     return _ReadyDrafts(drafts, wanted, documents, None if believed else prepare_subjects(op, wanted))
 
 
 def _write_believing(op: Operation, ready: _ReadyDrafts, write: Callable[[_ReadyDrafts], T]) -> T:
     """Write drafts; if some of their subjects turn out to be new, prepare them and write again."""
-    # Most names exist. To embed them, and to look for similar ones, takes as long as all the rest of a write, and a
-    # transaction that only found out costs little.
+    # Most names exist. To embed them, and to look for similar ones, takes as long as all the rest of a write. One that
+    # vanished since somebody met it costs a transaction that only finds out.
     try:
-        return write(ready)
-    except _NewNames:
-        return write(replace(ready, subjects=prepare_subjects(op, ready.wanted)))
+        answer = write(ready)
+    except _NewNames as new:
+        answer = write(replace(ready, subjects=prepare_subjects(op, ready.wanted, new.keys)))
+    op.lately.meet(_met(op, ready.wanted))
+    return answer
+
+
+def _met(op: Operation, keys: Iterable[str]) -> Iterator[tuple[object, ...]]:
+    """Name subjects for what a process remembers of them."""
+    return ((op.workspace.id, "subject", key) for key in keys)
 
 
 def _check_kind(value: str) -> str:
@@ -139,12 +173,17 @@ def remember(op: Operation, given: NewObservation, key: str | None) -> Remembere
         return reshape(Remembered, waiting)
 
     def act(ready: _ReadyDrafts, tx: Transaction) -> Remembered:
-        (added,) = write_observations(tx, ready)
+        known, news = tx.found[: len(_Known._fields)], tx.found[len(_Known._fields) :]
+        (added,) = write_observations(tx, ready, known)
         event = tx.event(id=added.id, subjects_created=list(added.subjects_created), duplicate=added.duplicate)
-        return reshape(Remembered, added, workspace_activity=activity(tx, event))
+        told = tell_news(tx, news[0], event) if news else None
+        return reshape(Remembered, added, workspace_activity=told)
 
     def write(ready: _ReadyDrafts) -> Remembered:
-        return op.write_once("remember", key, {"observation": draft.request}, Remembered, partial(act, ready))
+        # Asked first, because nothing that is written here is news to the session that writes it.
+        asked = [*ready.asked, *([] if op.session is None else [news_for(op.session)])]
+        request = {"observation": draft.request}
+        return op.write_once("remember", key, request, Remembered, partial(act, ready), asked=asked)
 
     return _write_believing(op, believed, write)
 
@@ -161,14 +200,15 @@ def add_observations(op: Operation, given: Sequence[NewObservation], key: str | 
         return tuple(waiting[at] if at in waiting else next(stored) for at in range(len(every)))
 
     def act(ready: _ReadyDrafts, tx: Transaction) -> tuple[Added, ...]:
-        added = write_observations(tx, ready)
+        added = write_observations(tx, ready, tx.found)
         created = [name for each in added for name in each.subjects_created]
         tx.event(ids=[each.id for each in added], subjects_created=created)
         return added
 
     def write(ready: _ReadyDrafts) -> tuple[Added, ...]:
         request = {"observations": [draft.request for draft in drafts]}
-        return op.write_once("add_observations", key, request, tuple[Added, ...], partial(act, ready))
+        shape = tuple[Added, ...]
+        return op.write_once("add_observations", key, request, shape, partial(act, ready), asked=ready.asked)
 
     return _write_believing(op, believed, write)
 
@@ -188,40 +228,39 @@ def _held(op: Operation, draft: _ObservationDraft, given: NewObservation, key: s
     )
 
 
-def write_observations(tx: Transaction, ready: _ReadyDrafts) -> tuple[Added, ...]:
+def write_observations(
+    tx: Transaction, ready: _ReadyDrafts, found: Sequence[Sequence[Row]] | None = None
+) -> tuple[Added, ...]:
     """Write new observations, and add new subjects and links to those that exist already.
 
-    Names and hashes are looked up again inside the transaction: another session may have created the same subject or
-    stored the same text since the drafts were prepared. Of equal drafts in one request, the first is written and the
-    others are its duplicates.
+    Names and hashes are looked up inside the transaction, here unless they were `found` when it began: another session
+    may have created the same subject or stored the same text since the drafts were prepared. Of equal drafts in one
+    request, the first is written and the others are its duplicates.
     """
     unit, drafts, wanted = tx.unit, ready.drafts, ready.wanted
-    refuse_forgotten(unit, [draft.content for draft in drafts])
+    there = _Known(*(unit.together(*ready.asked) if found is None else found))
+    refuse_forgotten(unit, [draft.content for draft in drafts], there.secrets)
     # Before anything is written: a link to a superseded understanding rejects the whole request.
     if related := [item for draft in drafts for item in draft.related_to]:
         need_active(unit, list(dict.fromkeys(related)))
-    known = find(unit, wanted)
+    known = found_in(there.subjects)
     missing = [key for key in wanted if key not in known]
     if missing and ready.subjects is None:
-        raise _NewNames
+        raise _NewNames(missing)
     similar = {} if ready.subjects is None else ready.subjects.similar
     known |= {} if ready.subjects is None else mint(tx, ready.subjects, missing)
     # A name and its alias in one request are one subject, tagged once.
     regions = [list({known[key].id: known[key] for key in draft.names}.values()) for draft in drafts]
-    ids = {
-        row["content_hash"]: row["id"]
-        for row in unit.all("semantic.observation_by_hash", hashes=[draft.hash for draft in drafts])
-    }
+    ids = {row["content_hash"]: row["id"] for row in there.observations}
     # Reversed, so that of equal drafts the first one stays in the dict.
     first = {draft.hash: at for at, draft in reversed(list(enumerate(drafts)))}
     fresh = sorted(at for digest, at in first.items() if digest not in ids)
-    ids |= _write_fresh(tx, ready, regions, fresh)
+    ids |= _write_fresh(tx, ready, {at: regions[at] for at in fresh}, there)
     repeated = {at: ids[draft.hash] for at, draft in enumerate(drafts) if at not in fresh}
     # After the fresh ones, because a repeated draft may repeat one that this request has just written.
     for at, item in repeated.items():
         _add_subjects(tx, item, regions[at])
-    for draft in drafts:
-        _link(unit, ids[draft.hash], draft.related_to)
+    _link(unit, [(understanding, ids[draft.hash]) for draft in drafts for understanding in draft.related_to])
     tags = group_rows(unit.all("semantic.observation_tags", ids=list(repeated.values()))) if repeated else {}
     names = [names_in(tags[repeated[at]]) if at in repeated else _names(each) for at, each in enumerate(regions)]
     unreported, answers = set(missing), []
@@ -247,23 +286,24 @@ def _names(regions: Sequence[Region]) -> tuple[str, ...]:
 
 
 def _write_fresh(
-    tx: Transaction, ready: _ReadyDrafts, regions: Sequence[Sequence[Region]], fresh: Sequence[int]
+    tx: Transaction, ready: _ReadyDrafts, regions: Mapping[int, Sequence[Region]], there: _Known
 ) -> dict[str, int]:
-    """Write new observations, and return their ids by hash.
+    """Write new observations, given their subjects by their places among the drafts, and return their ids by hash.
 
     The document comes first, because its id is the observation's. The `since` of a tag is the id of the observation
     itself: a subject is stale while it has a tag that is later than its understanding's `seen_through_id`.
     """
-    if not fresh:
+    if not regions:
         return {}
-    unit, index = tx.unit, tx.op.index
-    labels = labels_of(unit, {region.id for at in fresh for region in regions[at]})
+    unit, index, fresh = tx.unit, tx.op.index, list(regions)
+    # A subject that was just created has no other name than its own.
+    labels = {region.id: (region.name,) for each in regions.values() for region in each} | labels_in(there.names)
     documents = {
         at: signed(tx, ready.drafts[at].document(tx.at), (name for each in regions[at] for name in labels[each.id]))
         for at in fresh
     }
     ids = dict(zip(fresh, index.add(unit, index.complete(ready.documents, documents), tx.at), strict=True))
-    generation = state_for_writing(unit).current_generation
+    generation = read_state(unit, there.state).current_generation
     tagged = {at: sorted(region.id for region in regions[at]) for at in fresh}
     rows = (
         {
@@ -283,7 +323,7 @@ def _write_fresh(
     if tx.session_id is not None:
         # The session is an observation's own source, where the chain that `why` follows ends.
         unit.many("kernel.source_add", ({"item": item, "source": tx.session_id} for item in ids.values()))
-        change_session(tx, "semantic.session_observed", count=len(fresh), through=max(ids.values()))
+        unit.send("semantic.session_observed", session=tx.session_id, count=len(fresh), through=max(ids.values()))
     return {ready.drafts[at].hash: ids[at] for at in fresh}
 
 
@@ -351,9 +391,9 @@ def _add_subjects(tx: Transaction, item: int, regions: Sequence[Region]) -> None
     tx.op.index.relabel(unit, {item: tuple(name for subject in every for name in labels[subject])})
 
 
-def _link(unit: Unit, observation: int, understandings: Iterable[int]) -> None:
-    """Link an observation to understandings that it is direct evidence for."""
-    for understanding in understandings:
-        # The link is cleared when the next revision has read it; the source is permanent and inherited.
-        unit.send("semantic.linked_add", understanding=understanding, observation=observation)
-        rest_on(unit, [(understanding, observation)])
+def _link(unit: Unit, links: Sequence[tuple[int, int]]) -> None:
+    """Link understandings to observations that are direct evidence for them."""
+    # The link is cleared when the next revision has read it; the source is permanent and inherited.
+    rows = ({"understanding": understanding, "observation": observation} for understanding, observation in links)
+    unit.many("semantic.linked_add", rows)
+    rest_on(unit, links)

@@ -227,10 +227,12 @@ class PostgresUnit:
         self.send("words.index_add", terms=terms, items=items, lives=lives, impacts=impacts)
         self._count(count_words(documents))
 
-    def unindex_words(self, item_ids: Sequence[int]) -> None:
+    def unindex_words(self, item_ids: Sequence[int]) -> list[IndexedWords]:
         """Delete the documents' postings, and subtract their words from the counts."""
-        self._count(count_words(self._words_of(item_ids)).signed(-1))
+        known = self._words_of(item_ids)
+        self._count(count_words(known).signed(-1))
         self.send("words.index_drop", ids=list(item_ids))
+        return known
 
     def _count(self, counts: WordCounts) -> None:
         self.send(

@@ -25,3 +25,10 @@ ON CONFLICT (workspace_id) DO UPDATE SET item = excluded.item, revision = exclud
 -- name: count_above (global)
 -- Let workspaces that are made later begin above a number.
 UPDATE store_identity SET ids_above = :last WHERE ids_above < :last;
+
+-- name: access_count
+-- Count one access to each of some items.
+INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
+SELECT :workspace, i.id, 1, :at, 0, 0, 0 FROM unnest(:items::bigint[]) AS i (id)
+ON CONFLICT (workspace_id, item_id) DO UPDATE SET count = access.count + 1, last_at = excluded.last_at,
+    lent = 0;

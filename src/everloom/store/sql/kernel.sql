@@ -237,9 +237,9 @@ DELETE FROM source WHERE workspace_id = :workspace AND item_id = :item AND sourc
 DELETE FROM source WHERE workspace_id = :workspace AND (item_id IN (:*ids) OR source_id IN (:*ids));
 
 -- name: access_count
--- Count one access to an item.
+-- Count one access to each of some items.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
-VALUES (:workspace, :item, 1, :at, 0, 0, 0)
+SELECT :workspace, i.value, 1, :at, 0, 0, 0 FROM json_each(:items) AS i WHERE 1 = 1
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET count = access.count + 1, last_at = excluded.last_at,
     lent = 0;
 

@@ -59,6 +59,13 @@ UPDATE subject_name SET subject_id = :new, is_alias = 1 WHERE workspace_id = :wo
 SELECT subject_id, name, name_key, is_alias FROM subject_name
 WHERE workspace_id = :workspace AND subject_id IN (:*ids) ORDER BY is_alias, name_key;
 
+-- name: subject_name_by_key
+-- List all names of the subjects that have one of some names, aliases last.
+SELECT subject_id, name, name_key, is_alias FROM subject_name
+WHERE workspace_id = :workspace AND subject_id IN (
+    SELECT n.subject_id FROM subject_name AS n WHERE n.workspace_id = :workspace AND n.name_key IN (:*keys))
+ORDER BY is_alias, name_key;
+
 -- name: subject_name_near
 -- Find names that may differ by a typo: about as long, with the same beginning or end.
 SELECT name_key, name, subject_id FROM subject_name
@@ -834,7 +841,9 @@ WHERE x.workspace_id = :workspace AND x.session_id IN (:*ids);
 
 -- name: session_called
 -- Record up to which id a session has been told the news.
-UPDATE session_state SET called_through = :through WHERE workspace_id = :workspace AND session_id = :session;
+INSERT INTO session_state (workspace_id, session_id, called_through, observation_count, observed_through, settled_through)
+VALUES (:workspace, :session, :through, 0, 0, 0)
+ON CONFLICT (workspace_id, session_id) DO UPDATE SET called_through = excluded.called_through;
 
 -- name: session_brought
 -- Record what was last brought to mind in a session.
@@ -842,8 +851,11 @@ UPDATE session_state SET token = :token, brought_at = :at WHERE workspace_id = :
 
 -- name: session_observed
 -- Count observations of a session.
-UPDATE session_state SET observation_count = observation_count + :count, observed_through = :through
-WHERE workspace_id = :workspace AND session_id = :session;
+INSERT INTO session_state (workspace_id, session_id, called_through, observation_count, observed_through, settled_through)
+VALUES (:workspace, :session, :session, :count, :through, 0)
+ON CONFLICT (workspace_id, session_id) DO UPDATE SET
+    observation_count = session_state.observation_count + excluded.observation_count,
+    observed_through = excluded.observed_through;
 
 -- name: session_recount
 -- Recount the observations of a session after some were deleted.
@@ -872,11 +884,16 @@ JOIN session AS s ON s.workspace_id = x.workspace_id AND s.id = x.session_id
 WHERE x.workspace_id = :workspace AND x.observed_through > x.settled_through ORDER BY x.session_id LIMIT :limit;
 
 -- name: activity
--- List what other sessions wrote since an id, newest first.
-SELECT item_id, kind, title, text, created_at FROM document
-WHERE workspace_id = :workspace AND item_id > :after AND kind IN ('observation', 'understanding') AND retired_at IS NULL
-    AND (session_id IS NULL OR session_id <> :session)
-ORDER BY item_id DESC LIMIT :limit;
+-- List what other sessions wrote since the last call of a session, or since it began, newest first.
+SELECT d.item_id, d.kind, d.title, d.text, d.created_at FROM document AS d
+WHERE d.workspace_id = :workspace AND d.kind IN ('observation', 'understanding') AND d.retired_at IS NULL
+    AND d.item_id > (
+        SELECT COALESCE(c.called_through, s.id) FROM session AS s
+        LEFT JOIN session_state AS c ON c.workspace_id = s.workspace_id AND c.session_id = s.id
+        WHERE s.workspace_id = :workspace AND s.label = :label)
+    AND (d.session_id IS NULL
+        OR d.session_id <> (SELECT s.id FROM session AS s WHERE s.workspace_id = :workspace AND s.label = :label))
+ORDER BY d.item_id DESC LIMIT :limit;
 
 -- name: seen_add
 -- Record that a session has been shown an item.

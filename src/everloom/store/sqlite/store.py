@@ -181,9 +181,11 @@ class SqliteUnit:
         """Add the words of documents that were just written."""
         self._write_words("words.index_add", documents, sign=1)
 
-    def unindex_words(self, item_ids: Sequence[int]) -> None:
+    def unindex_words(self, item_ids: Sequence[int]) -> list[IndexedWords]:
         """Remove the documents' words, as their rows now list them, from the word index and its counts."""
-        self._write_words("words.index_drop", self._words_of(item_ids), sign=-1)
+        known = self._words_of(item_ids)
+        self._write_words("words.index_drop", known, sign=-1)
+        return known
 
     def _words_of(self, item_ids: Sequence[int]) -> list[IndexedWords]:
         return indexed_words(self.all("words.of_documents", ids=list(item_ids)))
