@@ -27,7 +27,7 @@ from everloom.kernel.trust.screen import Screen, label_of
 from everloom.kernel.work.holder import this_holder
 from everloom.kernel.work.jobs import RunningJobs
 from everloom.kernel.work.lease import Leases
-from everloom.kernel.work.maintenance import Backfill, Rewording, Upkeep
+from everloom.kernel.work.maintenance import Backfill, Filling, Rewording, Upkeep
 from everloom.kernel.work.tasks import Task, Work
 from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
 from everloom.models import Budget, Meter, estimate
@@ -135,6 +135,7 @@ class Loom:
         yield from daily_tasks(self.graphs, self.store, self.clock)
         yield self._backfill
         yield Rewording(self.store, self.index)
+        yield Filling(self.store)
         yield Upkeep(self.store)
         yield Cleaning(self.store, self.clock)
         yield ExpireTask(self.store, self.clock, self.operation)

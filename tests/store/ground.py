@@ -243,7 +243,7 @@ def assert_postings_agree(ask: Ask, documents: Sequence[dict[str, Any]]) -> None
 class Child:
     """Another Python process that runs a piece of this test's code and is killed if need be."""
 
-    def __init__(self, code: str, *arguments: str, **options: Any) -> None:
+    def __init__(self, code: str, *arguments: str, source: Path = ROOT / "src", **options: Any) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-c", code, *arguments],
             stdin=subprocess.PIPE,
@@ -252,7 +252,7 @@ class Child:
             text=True,
             cwd=ROOT,
             # One thread each: many children share few cores, and threads do not outlive a fork.
-            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OPENBLAS_NUM_THREADS": "1"},
+            env={**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}", "OPENBLAS_NUM_THREADS": "1"},
             **options,
         )
 

@@ -58,10 +58,11 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(store_url: str, cl
     open_store(store_url, clock).close()
     if is_sqlite(store_url):
         with closing(sqlite3.connect(store_url.removeprefix("sqlite://"))) as plain:
-            plain.execute("PRAGMA user_version = 999")
+            plain.executescript("PRAGMA user_version = 999; UPDATE store_identity SET oldest_program = 999")
     else:
         with psycopg.connect(store_url, autocommit=True) as connection:
             connection.execute("INSERT INTO migration VALUES (999, 'later', 0)")
+            connection.execute("UPDATE store_identity SET oldest_program = 999")
     error = refusal(store_url, clock)
     assert isinstance(error, SchemaMismatch)
     assert "newer" in error.message

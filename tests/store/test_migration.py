@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import psycopg
 import pytest
 
 from everloom.clock import ManualClock
-from everloom.errors import EverloomError, StoreError
+from everloom.errors import Conflict, EverloomError, SchemaMismatch, StoreError
 from everloom.store import migrations, open_store
+from everloom.store.checksums import CONTENT
 from everloom.store.migrations import MigrationStep, steps
+from everloom.store.migrations.additions import additions
+from everloom.store.postgresql import safety
+from everloom.store.postgresql.migrating import migrate
+from everloom.store.postgresql.safety import Safety
 from everloom.store.statements import Engine
+from tests.conftest import Lend
 from tests.engines import PostgresServer
 from tests.store.ground import assert_agreement, is_sqlite, note, open_at, rows_of
 from tests.store.nursery import Nursery
 
 KNOWN = {engine: steps(engine) for engine in ("sqlite", "postgresql")}
-NEXT = len(KNOWN["sqlite"]) + 1
+NOW_AT = KNOWN["sqlite"][-1].number
+NEXT = NOW_AT + 1
 ADDITION = """
 CREATE TABLE compass (
     workspace_id BIGINT NOT NULL REFERENCES workspace (id),
@@ -123,7 +132,7 @@ def test_an_old_file_is_backed_up_beside_itself_before_it_is_migrated(
     monkeypatch.setattr(migrations, "steps", with_step(ADDITION))
     open_store(url, clock).close()
     (backup,) = tmp_path.glob("loom.db.v*.bak")
-    assert version(f"sqlite://{backup}") == NEXT - 1
+    assert version(f"sqlite://{backup}") == NOW_AT
     assert not has_compass(f"sqlite://{backup}")
     assert [row["text"] for row in rows_of(f"sqlite://{backup}", "SELECT text FROM document")] == [
         "North by northwest."
@@ -156,7 +165,7 @@ def test_a_step_that_fails_leaves_the_old_version_intact(
         patch.setattr(migrations, "steps", with_step(sql))
         with pytest.raises(EverloomError):
             open_store(old, clock)
-    assert version(old) == NEXT - 1
+    assert version(old) == NOW_AT
     assert not has_compass(old)
     with open_at(old) as loom:
         assert [hit.text for hit in loom.workspace("james").search("north")] == ["North by northwest."]
@@ -170,10 +179,10 @@ def test_without_room_for_a_backup_nothing_is_migrated(
     open_store(url, clock).close()
     monkeypatch.setattr(migrations, "steps", with_step(ADDITION))
     # A folder stands where the copy would be written.
-    (tmp_path / f".loom.db.v{NEXT - 1}-{int(clock.now().timestamp() * 1_000_000)}.bak.part").mkdir()
+    (tmp_path / f".loom.db.v{NOW_AT}-{int(clock.now().timestamp() * 1_000_000)}.bak.part").mkdir()
     with pytest.raises((StoreError, OSError)):
         open_store(url, clock)
-    assert version(url) == NEXT - 1
+    assert version(url) == NOW_AT
 
 
 @pytest.mark.promise("store.migrates-once")
@@ -194,7 +203,7 @@ def test_threads_that_open_a_new_store_at_once_make_it_once(bare_url: str, clock
     for store in stores:
         assert store.health().problems == ()
         store.close()
-    assert version(bare_url) == NEXT - 1
+    assert version(bare_url) == NOW_AT
 
 
 def test_a_store_of_the_present_version_is_opened_without_a_write(tmp_path: Path, clock: ManualClock) -> None:
@@ -205,3 +214,134 @@ def test_a_store_of_the_present_version_is_opened_without_a_write(tmp_path: Path
         open_store(url, clock).close()
         other.rollback()
     other.close()
+
+
+def copies(url: str) -> list[str]:
+    return [
+        row["nspname"]
+        for row in rows_of(url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'everloom_v%' ORDER BY nspname")
+    ]
+
+
+@pytest.fixture
+def large(made_database: Lend, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A store with something in it that counts as too large to be copied, on PostgreSQL."""
+    with made_database() as url:
+        with open_at(url) as loom:
+            loom.workspace("james").add([note("North by northwest.")])
+        monkeypatch.setattr(safety, "COPIED_BYTES", 0)
+        yield url
+
+
+@pytest.mark.promise("store.large-needs-backup")
+def test_a_large_store_is_not_changed_before_somebody_has_seen_to_its_safety(
+    large: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "steps", with_step(ADDITION))
+    with pytest.raises(SchemaMismatch, match="too large") as refusal:
+        open_store(large, clock)
+    assert "everloom migrate --backup" in str(refusal.value.hint)
+    assert version(large) == NOW_AT
+    assert migrate(large, clock, Safety(is_waived=True)) == ()
+    assert version(large) == NEXT
+    assert copies(large) == []
+    open_store(large, clock).close()
+
+
+@pytest.mark.promise("store.large-needs-backup")
+def test_a_large_store_is_changed_only_if_its_backup_is_complete(
+    large: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    early, whole = tmp_path / "early.db", tmp_path / "whole.db"
+    with open_at(large) as loom:
+        loom.store.backup(early)
+        (item,) = loom.workspace("james").add([note("South by southeast.")])
+        loom.store.backup(whole)
+    monkeypatch.setattr(migrations, "steps", with_step(ADDITION))
+    with pytest.raises(StoreError, match="no backup"):
+        migrate(large, clock, Safety(tmp_path / "missing.db"))
+    with pytest.raises(Conflict, match="document has 2 rows in the store and 1 in the backup"):
+        migrate(large, clock, Safety(early))
+    assert (version(large), has_compass(large)) == (NOW_AT, False)
+    assert migrate(large, clock, Safety(whole)) == ()
+    assert (version(large), copies(large)) == (NEXT, [])
+    with open_at(large) as loom:
+        assert [hit.id for hit in loom.workspace("james").search("south", limit=1)] == [item]
+
+
+def test_a_store_without_workspaces_is_not_copied(
+    postgres_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_store(postgres_url, clock).close()
+    monkeypatch.setattr(safety, "COPIED_BYTES", 0)
+    monkeypatch.setattr(migrations, "steps", with_step(ADDITION))
+    open_store(postgres_url, clock).close()
+    assert (version(postgres_url), copies(postgres_url)) == (NEXT, [])
+
+
+@pytest.mark.promise("store.migrates-on-open")
+def test_a_store_that_skips_releases_is_completed_before_a_step_that_needs_it(
+    old: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = (
+        "-- step: expand\nALTER TABLE document ADD COLUMN mood TEXT;\n",
+        "-- step: fill\nUPDATE document SET mood = 'calm' WHERE workspace_id = :workspace AND mood IS NULL;\n",
+        f"-- step: contract {NEXT}\nCREATE TABLE told AS SELECT mood FROM document;\n",
+        ADDITION,
+    )
+    more = tuple(text for text in enumerate(texts, NEXT))
+
+    def known(engine: Engine) -> tuple[MigrationStep, ...]:
+        return (
+            *KNOWN[engine],
+            *(MigrationStep(number, "later", partial(migrations.translate, sql, engine)) for number, sql in more),
+        )
+
+    monkeypatch.setattr(migrations, "steps", known)
+    open_store(old, clock).close()
+    assert version(old) == NEXT + 3
+    assert rows_of(old, "SELECT mood FROM told") == [{"mood": "calm"}]
+    assert rows_of(old, "SELECT oldest_program FROM store_identity") == [{"oldest_program": NEXT + 3}]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "ALTER TABLE document ADD COLUMN mood TEXT NOT NULL;",
+        "ALTER TABLE document ADD COLUMN mood TEXT DEFAULT clock_timestamp();",
+        "ALTER TABLE document ADD COLUMN mood BIGINT REFERENCES workspace (id);",
+        "ALTER TABLE document ADD COLUMN mood BIGINT CHECK (mood > 0);",
+        "ALTER TABLE document DROP COLUMN title;",
+        "CREATE UNIQUE INDEX document_by_title ON document (workspace_id, title);",
+        "CREATE TABLE compass (\n    workspace_id BIGINT NOT NULL REFERENCES workspace (id)\n);",
+        "UPDATE document SET title = '';",
+    ],
+)
+def test_what_older_programs_would_not_survive_is_no_expand_step(sql: str) -> None:
+    with pytest.raises(ValueError, match="no expand step"):
+        additions(MigrationStep(NEXT, "mood", lambda: f"-- step: expand\n{sql}\n"))
+
+
+def test_every_step_is_what_it_says() -> None:
+    for engine, known in KNOWN.items():
+        covered = {(table, column) for table, content in CONTENT.items() for column in content.columns}
+        for step in known:
+            assert step.number < migrations.FIRST_RECORDED or step.sql.startswith("-- step: "), step
+            if step.kind == "fill":
+                statement = migrations.batch_of(cast("Engine", engine), step.number)
+                assert {"workspace", "limit"} <= {*re.findall(r"\w+", statement)}
+            # An older program would write a checksum that leaves the new column out.
+            assert step.kind != "expand" or not covered & {(each.table, each.name) for each in additions(step)}
+            assert step.kind != "contract" or step.oldest <= step.number
+
+
+def test_the_columns_that_are_read_for_a_copy_are_those_of_the_table(store_url: str) -> None:
+    engine: Engine = "sqlite" if is_sqlite(store_url) else "postgresql"
+    for table in migrations.tables(engine):
+        question = (
+            f"SELECT name FROM pragma_table_info('{table}')"
+            if is_sqlite(store_url)
+            else f"SELECT attname AS name FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attnum > 0"
+        )
+        found = {row["name"] for row in rows_of(store_url, question)}
+        assert set(migrations.columns_of_table(table, engine)) == found, table

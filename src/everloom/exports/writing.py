@@ -26,6 +26,7 @@ from everloom.kernel.workspaces import NOWHERE, WorkspaceInfo
 from everloom.loom import Loom
 from everloom.store import Unit
 from everloom.store.migrations import latest_version
+from everloom.store.transfer import must_be_known
 
 # How many rows are written between two words about it.
 _ROUND = 1_000
@@ -104,6 +105,7 @@ def write_workspace(
     if wishes.files and not loom.store.is_read_only:
         finish_graphs(loom, info)
     with loom.store.read(info.id) as unit:
+        must_be_known(unit, loom.store.address)
         if wishes.files and next(iter(unit.rows_of("graph_intent")), None) is not None:
             hint = "try again; `everloom graph follow` finishes what was interrupted"
             raise Conflict(f"a graph of {info.name} is being written to", hint=hint)

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 from everloom.clock import Clock
 from everloom.errors import Rejected, StoreError
 from everloom.store.contract import Store, StoreLimits
+from everloom.store.statements import Engine
 
 _FORMS = "a path, sqlite:///path/to/loom.db or postgresql://user@host/database"
 # The parameters of libpq that are secrets themselves; `passfile` is only the path of one.
@@ -28,23 +29,35 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 def open_store(url: str, clock: Clock, limits: StoreLimits | None = None, *, is_read_only: bool = False) -> Store:
     """Open the database at a URL, creating or migrating it as needed; one that is opened for reading must exist."""
     within = limits or StoreLimits()
-    found = _SCHEME.match(url)
-    scheme = found[0][:-1].lower() if found else ""
-    if scheme == "sqlite":
+    if engine_of(url) == "sqlite":
         from everloom.store.sqlite import SqliteStore  # noqa: PLC0415  engines load only when used
 
         return SqliteStore(sqlite_path(url), clock, within, is_read_only=is_read_only)
+    try:
+        from everloom.store.postgresql import PostgresStore  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise engine_missing(error) from error
+    return PostgresStore(url, clock, within, is_read_only=is_read_only)
+
+
+def engine_of(url: str) -> Engine:
+    """Say which engine a URL means; anything else is refused."""
+    found = _SCHEME.match(url)
+    scheme = found[0][:-1].lower() if found else ""
+    if scheme == "sqlite":
+        return "sqlite"
     if scheme in {"postgresql", "postgres"}:
-        try:
-            from everloom.store.postgresql import PostgresStore  # noqa: PLC0415
-        except ModuleNotFoundError as error:
-            hint = "pip install 'everloom[postgres]'"
-            raise StoreError(f"the PostgreSQL engine is not installed ({error.name} is missing)", hint=hint) from error
-        return PostgresStore(url, clock, within, is_read_only=is_read_only)
+        return "postgresql"
     if scheme in {"http", "https"}:
         hint = "do this where the store is: on the machine on which `everloom serve` runs"
         raise Rejected(f"{redact(url)} is a server, and this needs the store itself", hint=hint)
     raise Rejected(f"{redact(url)!r} is not the address of a store", hint=f"write {_FORMS}")
+
+
+def engine_missing(error: ModuleNotFoundError) -> StoreError:
+    """Say how to install what the PostgreSQL engine needs."""
+    hint = "pip install 'everloom[postgres]'"
+    return StoreError(f"the PostgreSQL engine is not installed ({error.name} is missing)", hint=hint)
 
 
 def sqlite_url(path: Path) -> str:

@@ -242,6 +242,10 @@ class Unit(Protocol):
         """Delete this workspace's rows from a table."""
         ...
 
+    def fill(self, step: int, limit: int) -> int:
+        """Complete up to `limit` rows of this workspace by a fill step; returns how many, and 0 at the end."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class StoreHealth:

@@ -1440,3 +1440,6 @@ CREATE TABLE intention (
 );
 CREATE INDEX intention_by_state ON intention (workspace_id, state, id);
 CREATE INDEX intention_by_exchange ON intention (workspace_id, exchange_id);
+-- The oldest program that may use the store: one that knows this step. Steps that only add leave it as it is, so that
+-- programs of the version before go on.
+ALTER TABLE store_identity ADD COLUMN oldest_program BIGINT NOT NULL DEFAULT 0;

@@ -17,11 +17,11 @@ from everloom.clock import Clock, SystemClock
 from everloom.errors import StoreError
 from everloom.store.address import open_store, sqlite_path, sqlite_url
 from everloom.store.contract import Row, Store, Unit
-from everloom.store.migrations import tables, workspace_tables
+from everloom.store.migrations import refuse_partial, tables, workspace_tables
 from everloom.store.verifying import content_problems
 
 # Not copied: each engine builds these from the rest, and each store is itself.
-_DERIVED = frozenset(
+DERIVED = frozenset(
     {"counter", "workspace_counter", "write_lock", "posting", "term", "tally", "store_identity", "vector_gone"}
 )
 # How many documents a workspace has room for among the rows of SQLite's word index; ids stay far below.
@@ -135,9 +135,15 @@ def _compare(source: Store, copy: Store) -> None:
         raise StoreError(f"the new store is damaged: {problems[0]}", hint="check the disk; nothing was replaced")
 
 
+def must_be_known(unit: Unit, address: str) -> None:
+    """Refuse to copy rows of a store to which a newer program has added."""
+    row = unit.one("kernel.schema_version")
+    refuse_partial(unit.engine, row["number"] if row else 0, address)
+
+
 def _copied_tables(source: Store, *, shared: bool) -> list[str]:
     """List the tables whose rows are copied, in order of creation: those of all workspaces together, or of each."""
-    return [name for name, belongs in tables(source.engine).items() if belongs is not shared and name not in _DERIVED]
+    return [name for name, belongs in tables(source.engine).items() if belongs is not shared and name not in DERIVED]
 
 
 def _workspaces(store: Store) -> list[Row]:
@@ -151,6 +157,7 @@ def _copy_all(source: Store, target: Store) -> int:
     shared = _copied_tables(source, shared=True)
     count = 0
     with source.read(_NOWHERE) as reading, target.write(_NOWHERE) as writing:
+        must_be_known(reading, source.address)
         present = {table: {tuple(row.values()) for row in writing.rows_of(table)} for table in shared}
         for table in shared:
             missing = [row for row in reading.rows_of(table) if tuple(row.values()) not in present[table]]

@@ -31,7 +31,7 @@ def assert_clear(ended: Ended, *words: str) -> None:
 def test_a_store_from_the_future_is_refused(command: tuple[str, ...], call: Call, url: str, tmp_path: Path) -> None:
     filled(url, "James sails.")
     with closing(sqlite3.connect(tmp_path / "loom.db")) as connection:
-        connection.execute("PRAGMA user_version = 999")
+        connection.executescript("PRAGMA user_version = 999; UPDATE store_identity SET oldest_program = 999")
     assert_clear(call(*command, "--json"), "newer everloom", "upgrade")
     assert_clear(call("migrate", "--check", "--json"), "newer everloom")
 

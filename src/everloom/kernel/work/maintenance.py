@@ -1,5 +1,5 @@
 """The kernel's own background work: embedding documents that have no vector yet, indexing those again whose words are
-out of date, and the engine's upkeep.
+out of date, completing rows for a new schema, and the engine's upkeep.
 
 The documents themselves record what is left to do, so a worker that dies loses nothing. A text that the model refuses
 is marked and not sent to it again.
@@ -21,6 +21,7 @@ from everloom.kernel.work.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.embed import Embedder, EmbeddingTask
 from everloom.store import Row, Store, Unit
+from everloom.store.migrations import has_fills, open_fills
 
 # Documents per transaction: what a worker that dies, or loses its lease, has to do again at most.
 BATCH = 256
@@ -189,6 +190,44 @@ class Rewording:
             done += len(ids)
             progress(len(ids))
         return Report(done, {"indexed": done})
+
+
+class Filling:
+    """The task `fill`: completes the rows of a workspace by the fill steps of the schema, while everybody works."""
+
+    name = "fill"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def due(self, workspace: WorkspaceInfo) -> int:
+        """Count the steps by which this workspace was not completed yet; asks nothing if there are none."""
+        if not has_fills(self._store.engine):
+            return 0
+        with self._store.read(workspace.id) as unit:
+            return len(self._left(unit)[1])
+
+    def _left(self, unit: Unit) -> tuple[int, list[int]]:
+        """Read through which step the workspace is complete, and the steps after it."""
+        row, lease = unit.one("kernel.schema_version"), unit.one("kernel.lease_get", task=self.name)
+        through = json.loads(lease["last_report"])["through"] if lease is not None and lease["last_report"] else 0
+        steps = open_fills(unit.engine, row["number"] if row else 0)
+        return through, [step.number for step in steps if step.number > through]
+
+    def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
+        """Complete one batch after another, each in its own transaction, until all are done or time is up."""
+        with self._store.read(workspace.id) as unit:
+            through, steps = self._left(unit)
+        done = 0
+        while steps and lease.has_time():
+            with self._store.write(workspace.id) as unit:
+                lease.guard(unit)
+                count = unit.fill(steps[0], BATCH)
+            if not count:
+                through = steps.pop(0)
+            done += count
+            progress(count)
+        return Report(done, {"through": through})
 
 
 class Upkeep:

@@ -1,6 +1,6 @@
 """Numbered, forward-only migrations that bring a database to the schema of this version.
 
-Owns the step files and their translation into each engine's dialect; the engines run them.
+Owns the step files, what each says that it is, and their translation into each engine's dialect; the engines run them.
 """
 
 from __future__ import annotations
@@ -11,16 +11,24 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import Literal, cast
 
 from everloom.errors import SchemaMismatch
-from everloom.store.statements import Engine
+from everloom.store.statements import Engine, render
 
 _ONLY = re.compile(r"^-- only: (\w+)\n(.*?)^-- end\n", re.MULTILINE | re.DOTALL)
 _SQLITE_TYPES = {"BIGINT": "INTEGER", "DOUBLE PRECISION": "REAL", "HALFVEC": "BLOB", "BYTEA": "BLOB"}
-_TABLE_END = re.compile(r"^\);( -- small)?", re.MULTILINE)
+_WHOLE_TABLE = re.compile(r"^(CREATE TABLE \w+ \(.*?^\));( -- small)?", re.MULTILINE | re.DOTALL)
 _TABLE = re.compile(r"^CREATE TABLE (\w+) \((.*?)^\)", re.MULTILINE | re.DOTALL)
+_DROPPED = re.compile(r"^DROP TABLE (\w+)", re.MULTILINE)
 _ENGINES: tuple[Engine, ...] = ("sqlite", "postgresql")
-_VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE.*?^\);", re.MULTILINE | re.DOTALL)
+# Steps up to this one were written before steps said what they are. It made the place for the oldest program.
+FIRST_RECORDED = 40
+_HEAD = re.compile(r"-- step: (?:(replace|expand|fill)|(contract) (\d+))\n")
+
+# `replace` changes what programs of before rely on, so it stops them; `expand` only adds; `fill` completes older rows
+# in the background; `contract` removes what only programs of before its step needed.
+Kind = Literal["replace", "expand", "fill", "contract"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,25 @@ class MigrationStep:
     def sql(self) -> str:
         """The statements, in the engine's dialect."""
         return self.read()
+
+    @property
+    def kind(self) -> Kind:
+        """What the first line says that it is; without such a line it is done whole, while nobody works."""
+        head = self._head
+        return "replace" if head is None else cast("Kind", head[1] or head[2])
+
+    @property
+    def oldest(self) -> int:
+        """The lowest schema version that a program must know to use a store after this step; 0 if any may."""
+        head = self._head
+        return self.number if self.kind == "replace" else int(head[3] or 0) if head else 0
+
+    @property
+    def _head(self) -> re.Match[str] | None:
+        return _HEAD.match(self.sql) if self.number > FIRST_RECORDED else None
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.name}"
 
 
 @cache
@@ -62,17 +89,12 @@ def translate(text: str, engine: Engine) -> str:
         return kept
     for wanted, native in _SQLITE_TYPES.items():
         kept = re.sub(rf"\b{wanted}\b", native, kept)
-    # A virtual table takes no options, but its end looks like that of any other: the options are removed again.
-    virtual = _VIRTUAL.findall(kept)
-    kept = _TABLE_END.sub(_close_table, kept)
-    for table in virtual:
-        kept = kept.replace(_TABLE_END.sub(_close_table, table), table)
-    return kept
+    return _WHOLE_TABLE.sub(_close_table, kept)
 
 
-def _close_table(end: re.Match[str]) -> str:
+def _close_table(table: re.Match[str]) -> str:
     """End a table definition with SQLite's options: strict types, and no rowid for a table of short rows."""
-    return ") STRICT, WITHOUT ROWID;" if end[1] else ") STRICT;"
+    return f"{table[1]} STRICT{', WITHOUT ROWID' if table[2] else ''};"
 
 
 def latest_version(engine: Engine) -> int:
@@ -80,23 +102,87 @@ def latest_version(engine: Engine) -> int:
     return steps(engine)[-1].number
 
 
-def missing_steps(engine: Engine, version: int, address: str) -> tuple[MigrationStep, ...]:
-    """List the steps that a database at `version` still needs; refuse a version newer than this program's."""
+def missing_steps(engine: Engine, version: int, address: str, oldest: int | None = None) -> tuple[MigrationStep, ...]:
+    """List the steps that a database at `version` still needs.
+
+    A newer one is refused, unless programs that know no more than the step `oldest` may still use it.
+    """
+    if version > latest_version(engine):
+        refuse_older(engine, version if oldest is None else oldest, address)
+    return tuple(step for step in steps(engine) if step.number > version)
+
+
+def refuse_older(engine: Engine, oldest: int, address: str) -> None:
+    """Refuse a store that only programs may use that know the step `oldest`, if this one does not."""
+    known = latest_version(engine)
+    if oldest > known:
+        raise SchemaMismatch(
+            f"{address} was written by a newer everloom (schema {oldest}; this program knows {known})",
+            hint="upgrade everloom, or open an older backup; nothing was changed",
+        )
+
+
+def refuse_partial(engine: Engine, version: int, address: str) -> None:
+    """Refuse to copy a store that has more tables or columns than this program knows: the copy would lack them."""
     known = latest_version(engine)
     if version > known:
         raise SchemaMismatch(
-            f"{address} was written by a newer everloom (schema {version}; this program knows {known})",
-            hint="upgrade everloom, or open an older backup; nothing was changed",
+            f"a newer everloom has added to {address} (schema {version}; this program knows {known})",
+            hint="copy it with the newer one: a copy made by this one would lack what was added",
         )
-    return tuple(step for step in steps(engine) if step.number > version)
+
+
+def needed_steps(engine: Engine, version: int, address: str, oldest: int | None = None) -> tuple[MigrationStep, ...]:
+    """List the steps without which this program cannot use a database; contract steps at the end can wait."""
+    todo = [*missing_steps(engine, version, address, oldest)]
+    while todo and todo[-1].kind == "contract":
+        todo.pop()
+    return tuple(todo)
+
+
+def oldest_for(engine: Engine, version: int) -> int:
+    """Return the lowest schema version that a program must know to use a database at `version`."""
+    return max((step.oldest for step in steps(engine) if step.number <= version), default=0)
+
+
+def open_fills(engine: Engine, version: int) -> tuple[MigrationStep, ...]:
+    """List the steps of a database at `version` that complete rows, and that no later step has taken for complete."""
+    open_: list[MigrationStep] = []
+    for step in steps(engine):
+        if FIRST_RECORDED < step.number <= version and step.kind != "expand":
+            open_ = [*open_, step] if step.kind == "fill" else []
+    return tuple(open_)
+
+
+@cache
+def has_fills(engine: Engine) -> bool:
+    """Return whether this program knows any step that completes rows."""
+    return any(step.kind == "fill" for step in steps(engine) if step.number > FIRST_RECORDED)
+
+
+def batch_of(engine: Engine, number: int) -> str:
+    """Read the statement of a fill step, which completes up to `:limit` rows of a workspace."""
+    (step,) = [each for each in steps(engine) if each.number == number and each.kind == "fill"]
+    (statement,) = split_statements(step.sql)
+    return render(statement, engine)
+
+
+def split_statements(sql: str) -> list[str]:
+    """Split a script into statements without comments; each ends with the line that ends with a semicolon."""
+    plain = re.sub(r"--[^\n]*", "", sql)
+    return [each.strip() for each in re.split(r";[ \t]*$", plain, flags=re.MULTILINE) if each.strip()]
 
 
 @cache
 def tables(engine: Engine) -> dict[str, bool]:
     """List the tables in order of creation, each with whether its rows belong to workspaces."""
-    found = {}
+    found: dict[str, bool] = {}
     for step in steps(engine):
-        for name, body in _TABLE.findall(step.sql):
+        made = dict(_TABLE.findall(step.sql))
+        for name in {*_DROPPED.findall(step.sql)} - made.keys():
+            # One that only a step has, while it makes another, was never listed.
+            found.pop(name, None)
+        for name, body in made.items():
             found[name] = "workspace_id" in body
     return found
 
@@ -108,6 +194,12 @@ def workspace_tables(engine: Engine) -> list[str]:
 
 _TYPE = r"([A-Z]+(?: PRECISION)?)"
 _COLUMN = re.compile(rf"^    (?!PRIMARY|UNIQUE|FOREIGN|CHECK)(\w+) {_TYPE}", re.MULTILINE)
+_CHANGE = re.compile(
+    r"^CREATE TABLE (?P<made>\w+) \((?P<body>.*?)^\)"
+    r"|^ALTER TABLE (?P<grown>\w+) ADD COLUMN (?P<added>\w+) (?P<type>[A-Z]+(?: PRECISION)?)"
+    r"|^ALTER TABLE (?P<shrunk>\w+) DROP COLUMN (?P<dropped>\w+)",
+    re.MULTILINE | re.DOTALL,
+)
 _KEY = re.compile(r"^    PRIMARY KEY \(([^)]*)\)", re.MULTILINE)
 _INLINE_KEY = re.compile(r"^    (\w+) \w+ PRIMARY KEY", re.MULTILINE)
 
@@ -120,12 +212,23 @@ def key_of(table: str) -> tuple[str, ...]:
 
 
 @cache
-def columns_of_table(table: str) -> dict[str, str]:
-    """List the columns of a table in order, each with its type in PostgreSQL."""
-    found = dict(_COLUMN.findall(_bodies()[table]))
-    added = re.compile(rf"^ALTER TABLE {table} ADD COLUMN (\w+) {_TYPE}", re.MULTILINE)
-    for step in steps("postgresql"):
-        found.update(added.findall(step.sql))
+def columns_of_table(table: str, engine: Engine = "postgresql") -> dict[str, str]:
+    """List the columns of a table in order, each with its type in an engine."""
+    return _columns(engine).get(table) or dict(_COLUMN.findall(_bodies()[table]))
+
+
+@cache
+def _columns(engine: Engine) -> dict[str, dict[str, str]]:
+    """Follow the columns of every table through all steps."""
+    found: dict[str, dict[str, str]] = {}
+    for step in steps(engine):
+        for change in _CHANGE.finditer(step.sql):
+            if change["made"]:
+                found[change["made"]] = dict(_COLUMN.findall(change["body"]))
+            elif change["added"]:
+                found[change["grown"]][change["added"]] = change["type"]
+            else:
+                found[change["shrunk"]].pop(change["dropped"])
     return found
 
 
@@ -166,9 +269,10 @@ def _check_table(table: str) -> str:
     return table
 
 
-def read_table(table: str) -> str:
-    """Build the statement that reads a whole table."""
-    return f"SELECT * FROM {_check_table(table)}"  # noqa: S608  only names of our own tables pass
+def read_table(table: str, engine: Engine) -> str:
+    """Build the statement that reads a whole table, without what a newer program may have added to it."""
+    columns = ", ".join(columns_of_table(_check_table(table), engine))
+    return f"SELECT {columns} FROM {table}"  # noqa: S608  only names of our own tables pass
 
 
 def fill_table(table: str, columns: Iterable[str], mark: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from typing import Any, TypeVar, cast
-from uuid import uuid4
 
 import psycopg
 from pgvector import HalfVector
@@ -18,11 +17,10 @@ from pgvector.psycopg import register_vector
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 
-from everloom.clock import Clock, to_micros
+from everloom.clock import Clock
 from everloom.errors import StoreError
-from everloom.store.checksums import CONTENT, seal_row, sealed_rows, unsealed_rows
 from everloom.store.contract import StoreLimits, Value
-from everloom.store.migrations import missing_steps
+from everloom.store.migrations import FIRST_RECORDED, latest_version, needed_steps
 from everloom.store.postgresql.faults import explain_refusal, translate_error
 from everloom.store.statements import statements
 
@@ -30,15 +28,11 @@ _OLDEST_SERVER = 150_000
 # The first version with iterative scans: without them, a filtered search over an approximate index comes back too
 # short.
 _OLDEST_PGVECTOR = (0, 8)
-# "mind" in ASCII: a number that other programs in the same database are unlikely to lock.
-_MIGRATION_LOCK = 0x6D696E64
-# Rows whose checksums are computed at a time.
-_PAGE = 1_000
-# The name under which the server lists connections that replace a store; all others are called everloom.
+# The name under which the server lists connections that replace a store; all others are called everloom/VERSION.
 REPLACING = "everloom-restore"
 
 # A migration may take long, and so may waiting for the process that runs it.
-_MIGRATION_SECONDS = 3_600
+MIGRATION_SECONDS = 3_600
 # How much longer than a statement may take, a server may be silent: it should be the one to end it.
 GRACE_SECONDS = 2.0
 # A connection over the network that carries nothing for so long is tested, and given up after a few unanswered tests.
@@ -52,7 +46,7 @@ _T = TypeVar("_T")
 class Connection(psycopg.Connection[DictRow]):
     """A connection that gives up on a server that stays silent, whatever the reason."""
 
-    silence: float = _MIGRATION_SECONDS
+    silence: float = MIGRATION_SECONDS
 
     def wait(self, gen: Generator[Any, Any, _T], *how: Any, **more: Any) -> _T:
         """Wait for the server; close the connection if it is silent for too long."""
@@ -91,7 +85,7 @@ VERSIONS = "CREATE TABLE IF NOT EXISTS migration (number BIGINT PRIMARY KEY, nam
 # Rows of a workspace are visible only to transactions that have named it. FORCE applies this to the tables' owner, too,
 # which is the role that everloom usually connects as. The setting is read in a subquery because PostgreSQL then
 # evaluates it once per statement instead of once per row.
-GUARD = """
+_GUARD = """
 DO $$
 DECLARE name TEXT;
 BEGIN
@@ -99,6 +93,7 @@ BEGIN
         SELECT c.table_name FROM information_schema.columns AS c
         JOIN information_schema.tables AS t USING (table_schema, table_name)
         WHERE c.table_schema = current_schema() AND c.column_name = 'workspace_id' AND t.table_type = 'BASE TABLE'
+            {which}
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
@@ -108,24 +103,16 @@ BEGIN
     END LOOP;
 END $$
 """
+GUARD = _GUARD.format(which="")
+# Guarding a table locks it, so those that have their guard are left alone.
+GUARD_NEW = _GUARD.format(
+    which="AND NOT (SELECT p.relforcerowsecurity FROM pg_class AS p "
+    "WHERE p.relname = c.table_name AND p.relnamespace = current_schema()::regnamespace)"
+)
 
 
-# Disables the guards, so that a migration sees every workspace, and copies every table into a schema next to ours.
-_KEEP_COPY = """
-DO $$
-DECLARE name TEXT;
-BEGIN
-    CREATE SCHEMA {schema};
-    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
-        EXECUTE format('ALTER TABLE %I NO FORCE ROW LEVEL SECURITY', name);
-        EXECUTE format('CREATE TABLE {schema}.%I AS TABLE %I', name, name);
-    END LOOP;
-END $$
-"""
-
-
-def _connect(
-    url: str, address: str, limits: StoreLimits = _LIMITS, schema: str | None = None, name: str = "everloom"
+def connect(
+    url: str, address: str, limits: StoreLimits = _LIMITS, schema: str | None = None, name: str | None = None
 ) -> Connection:
     """Open a connection without implicit transactions; with `schema`, to a store next to the usual one."""
     _check_address(url, address)
@@ -135,7 +122,8 @@ def _connect(
             autocommit=True,
             row_factory=dict_row,
             connect_timeout=max(2, round(limits.connect_seconds)),
-            application_name=name,
+            # Whoever migrates sees how old the programs are that have the store open.
+            application_name=name or f"everloom/{latest_version('postgresql')}",
             # Unanswered data, too: a network that was cut acknowledges nothing.
             tcp_user_timeout=round((limits.statement_seconds + GRACE_SECONDS) * 1000),
             **_KEEPALIVE,
@@ -151,7 +139,7 @@ def _connect(
 
 def connect_to_replace(url: str, address: str) -> Connection:
     """Open a connection for replacing a store; it does not count as a user of the store."""
-    connection = _connect(url, address, name=REPLACING)
+    connection = connect(url, address, name=REPLACING)
     try:
         with connection.transaction():
             need_vectors(connection, address)
@@ -175,7 +163,7 @@ def connect_for_units(url: str, address: str, limits: StoreLimits, schema: str |
 
     Nothing is set on it for longer than a transaction: behind a pooler, the next one may be on another connection.
     """
-    connection = _connect(url, address, limits, schema, REPLACING if schema else "everloom")
+    connection = connect(url, address, limits, schema, REPLACING if schema else None)
     connection.silence = limits.statement_seconds + GRACE_SECONDS
     if not limits.prepared_statements:
         connection.prepare_threshold = None
@@ -194,7 +182,7 @@ def prepare(
 
     Returns which life of the store this is.
     """
-    with _connect(url, address, limits, schema, REPLACING if schema else "everloom") as connection:
+    with connect(url, address, limits, schema, REPLACING if schema else None) as connection:
         if connection.info.server_version < _OLDEST_SERVER:
             raise StoreError(
                 f"{address} runs PostgreSQL {connection.info.server_version // 10_000}, which is too old",
@@ -206,15 +194,10 @@ def prepare(
             if is_read_only:
                 hint = "run `everloom migrate` once, without --read-only"
                 raise StoreError(f"{address} needs a migration", hint=hint)
-            # The lock comes first: if many processes start at once, one migrates and the others find it done. All steps
-            # share the transaction, so a failure leaves the schema as it was.
-            with connection.transaction():
-                connection.execute(f"SET LOCAL lock_timeout = '{_MIGRATION_SECONDS}s'".encode())
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
-                connection.execute(f"SET LOCAL lock_timeout = '{limits.lock_seconds * 1000:.0f}ms'".encode())
-                need_vectors(connection, address)
-                _migrate(connection, address, clock)
-                return _incarnation_of(connection)
+            from everloom.store.postgresql.migrating import bring_up_to_date  # noqa: PLC0415  few stores need it
+
+            bring_up_to_date(connection, address, clock, limits.lock_seconds)
+            return _incarnation_of(connection)
         except psycopg.Error as error:
             raise translate_error(error, address) from error
 
@@ -230,7 +213,7 @@ def _is_current(connection: Connection, address: str, limits: StoreLimits) -> bo
     try:
         with connection.transaction():
             connection.execute(f"SET LOCAL statement_timeout = '{limits.statement_seconds * 1000:.0f}ms'".encode())
-            if missing_steps("postgresql", version_of(connection), address):
+            if needed_steps("postgresql", version_of(connection), address, oldest_of(connection)):
                 return False
             need_vectors(connection, address)
             return True
@@ -238,7 +221,15 @@ def _is_current(connection: Connection, address: str, limits: StoreLimits) -> bo
         # Somebody is migrating right now, and holds locks. The migration lock tells when that is over.
         return False
     finally:
-        connection.silence = _MIGRATION_SECONDS
+        connection.silence = MIGRATION_SECONDS
+
+
+def oldest_of(connection: Connection) -> int | None:
+    """Read which step a program must know to use the store; None for a store that does not say so."""
+    if version_of(connection) < FIRST_RECORDED:
+        return None
+    row = connection.execute(statements("postgresql")["kernel.oldest_program"].encode()).fetchone()
+    return int(row["oldest_program"]) if row else None
 
 
 def need_vectors(connection: Connection, address: str) -> None:
@@ -273,48 +264,6 @@ def version_of(connection: Connection) -> int:
     return int(row["number"]) if row else 0
 
 
-def _migrate(connection: Connection, address: str, clock: Clock) -> None:
-    """Run the missing migrations inside the open transaction."""
-    version = version_of(connection)
-    todo = missing_steps("postgresql", version, address)
-    if not todo:
-        return
-    if version:
-        _keep_others_out(connection)
-        kept = f"everloom_v{version}_{to_micros(clock.now())}"
-        connection.execute(_KEEP_COPY.format(schema=kept).encode())
-    connection.execute(VERSIONS)
-    for step in todo:
-        connection.execute(step.sql.encode())
-        connection.execute(
-            "INSERT INTO migration (number, name, at) VALUES (%s, %s, %s)",
-            (step.number, step.name, to_micros(clock.now())),
-        )
-    if version:
-        _seal(connection)
-    # Last, because a step may have created tables, and because the copy above disabled the guards.
-    connection.execute(GUARD)
-    connection.execute(statements("postgresql")["kernel.reincarnate"].encode(), {"incarnation": uuid4().hex})
-
-
-def _seal(connection: Connection) -> None:
-    """Compute the checksums that rows lack: those from before there were any, and those that a migration changed."""
-    register_vector(connection)
-    for table in CONTENT:
-        with connection.cursor(name=f"unsealed_{table}") as rows, connection.cursor() as writing:
-            rows.execute(unsealed_rows(table).encode())
-            while page := rows.fetchmany(_PAGE):
-                found = sealed_rows(table, ({key: to_neutral(value) for key, value in row.items()} for row in page))
-                writing.executemany(seal_row(table, "%({})s").encode(), list(found))
-
-
 def to_neutral(value: object) -> Value:
     """Convert a column to the form that every engine reads: a vector becomes float16 bytes."""
     return value.to_numpy().astype("<f2").tobytes() if isinstance(value, HalfVector) else cast("Value", value)
-
-
-def _keep_others_out(connection: Connection) -> None:
-    """Wait until no unit of work is under way, and let none begin before this transaction ends."""
-    own = "SELECT to_regclass(quote_ident(current_schema()) || '.store_identity') AS found"
-    if connection.execute(own).fetchone() != {"found": None}:
-        connection.execute("LOCK TABLE store_identity IN ACCESS EXCLUSIVE MODE")

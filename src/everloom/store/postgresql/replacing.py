@@ -30,7 +30,7 @@ _SHORTEST_WAIT = 2.0
 
 _OTHERS = """
 SELECT count(*) AS count FROM pg_stat_activity
-WHERE datname = current_database() AND application_name = 'everloom' AND pid <> pg_backend_pid()
+WHERE datname = current_database() AND application_name ~ '^everloom(/|$)' AND pid <> pg_backend_pid()
 """
 _LEFT = "SELECT nspname AS name FROM pg_namespace WHERE nspname LIKE 'everloom\\_restoring\\_%'"
 # Indexes, policies and constraints follow their table.

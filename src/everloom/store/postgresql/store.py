@@ -19,7 +19,7 @@ from pgvector import HalfVector
 from psycopg.rows import DictRow
 
 from everloom.clock import Clock
-from everloom.errors import StoreBusy, StoreReplaced, WorkspaceGone, WorkspaceLeaving
+from everloom.errors import SchemaMismatch, StoreBusy, StoreReplaced, WorkspaceGone, WorkspaceLeaving
 from everloom.store.address import redact
 from everloom.store.checksums import COLUMN
 from everloom.store.contract import (
@@ -48,7 +48,15 @@ from everloom.store.engine import (
     nearest_first,
     refuse_write,
 )
-from everloom.store.migrations import clear_table, columns_of_table, fill_table, key_of, read_table
+from everloom.store.migrations import (
+    batch_of,
+    clear_table,
+    columns_of_table,
+    fill_table,
+    key_of,
+    read_table,
+    refuse_older,
+)
 from everloom.store.postgresql.beginning import (
     NOWHERE,
     Numbering,
@@ -315,7 +323,7 @@ class PostgresUnit:
         key = [f'{name} COLLATE "C"' if types[name] == "TEXT" else name for name in key_of(table)]
         order = f" ORDER BY {', '.join(key)}" if in_order else ""
         with self._connection.cursor(binary=True) as cursor:
-            for row in cursor.stream((read_table(table) + order).encode()):
+            for row in cursor.stream((read_table(table, "postgresql") + order).encode()):
                 yield {column: to_neutral(value) for column, value in row.items()}
 
     def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
@@ -330,6 +338,11 @@ class PostgresUnit:
         """Delete this workspace's rows from a table."""
         self._take_time()
         self._connection.execute(clear_table(table, "%s").encode(), (self.workspace,))
+
+    def fill(self, step: int, limit: int) -> int:
+        """Complete up to `limit` rows of this workspace by a fill step."""
+        given = {"workspace": self.workspace, "limit": limit}
+        return self._connection.execute(batch_of("postgresql", step).encode(), given).rowcount
 
 
 def impact(text_count: int, context_count: int) -> float:
@@ -462,7 +475,7 @@ class PostgresStore:
                 if connection is not None:
                     self._end(connection)
                 raise
-            except StoreReplaced:
+            except (StoreReplaced, SchemaMismatch):
                 if connection is not None:
                     self._end(connection)
                 self._pool.close_idle()
@@ -476,12 +489,13 @@ class PostgresStore:
                 time.sleep(0.1)
 
     def _check_life(self, row: DictRow | None) -> None:
-        """Refuse to go on if the store was migrated or restored since this process opened it."""
+        """Refuse to go on if the store was replaced since this process opened it, or no longer suits this program."""
         if row is None or row["incarnation"] != self._incarnation:
             raise StoreReplaced(
                 f"{self.address} was migrated or restored while this process had it open",
                 hint="restart this process, with the newest everloom; nothing was written",
             )
+        refuse_older("postgresql", row["oldest_program"], self.address)
 
     def _end(self, connection: Connection) -> None:
         """Return a connection to the pool without an open transaction, or discard it."""

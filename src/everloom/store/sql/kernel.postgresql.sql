@@ -1,8 +1,8 @@
 -- Statements that PostgreSQL needs in its own dialect.
 
 -- name: life (global)
--- Read which life of the store this is, above which number new workspaces begin, and whether the workspace is on its way.
-SELECT s.incarnation, s.ids_above, w.name, w.state, w.destination, w.word_base
+-- Read which life of the store this is, who may use it, where new workspaces begin to count, and whether this one is on its way.
+SELECT s.incarnation, s.ids_above, s.oldest_program, w.name, w.state, w.destination, w.word_base
 FROM store_identity AS s LEFT JOIN workspace AS w ON w.id = :workspace;
 
 -- name: lock_take
@@ -32,3 +32,7 @@ INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, quest
 SELECT :workspace, i.id, 1, :at, 0, 0, 0 FROM unnest(:items::bigint[]) AS i (id)
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET count = access.count + 1, last_at = excluded.last_at,
     lent = 0;
+
+-- name: schema_version (global)
+-- Read the number of the newest step that the store has.
+SELECT COALESCE(MAX(number), 0) AS number FROM migration;

@@ -13,13 +13,25 @@ SELECT id FROM store_identity;
 SELECT incarnation FROM store_identity;
 
 -- name: life (global)
--- Read which life of the store this is, and whether the workspace is on its way to another one.
-SELECT s.incarnation, w.name, w.state, w.destination, w.word_base
+-- Read which life of the store this is, who may use it, and whether the workspace is on its way to another one.
+SELECT s.incarnation, s.oldest_program, w.name, w.state, w.destination, w.word_base
 FROM store_identity AS s LEFT JOIN workspace AS w ON w.id = :workspace;
 
 -- name: reincarnate (global)
 -- Begin a new life of the store: what other processes know of it no longer holds.
 UPDATE store_identity SET incarnation = :incarnation;
+
+-- name: schema_version (global)
+-- Read the number of the newest step that the store has.
+SELECT user_version AS number FROM pragma_user_version;
+
+-- name: oldest_program (global)
+-- Read which step a program must know to use the store.
+SELECT oldest_program FROM store_identity;
+
+-- name: oldest_program_set (global)
+-- Leave the store to programs that know a step.
+UPDATE store_identity SET oldest_program = :oldest;
 
 -- name: identify (global)
 -- Take over the identity of the store that this one replaces.

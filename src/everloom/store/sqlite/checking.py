@@ -44,7 +44,7 @@ def file_problems(path: Path) -> list[str]:
 
 def _content_problems(connection: sqlite3.Connection, names: dict[int, str]) -> Iterator[str]:
     for table in CONTENT:
-        for row in map(dict, connection.execute(read_table(table))):
+        for row in map(dict, connection.execute(read_table(table, "sqlite"))):
             if not is_intact(table, row):
                 place = row["id"] if table == "workspace" else row["workspace_id"]
                 yield complaint(table, row, names.get(place, str(place)))

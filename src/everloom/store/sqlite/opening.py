@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,14 @@ from everloom.clock import Clock, to_micros
 from everloom.errors import NotFound, StoreError
 from everloom.store.checksums import CONTENT, seal_row, sealed_rows, unsealed_rows
 from everloom.store.files import create_private, fsync_directory, make_private, sync_file
-from everloom.store.migrations import MigrationStep, missing_steps
+from everloom.store.migrations import (
+    FIRST_RECORDED,
+    MigrationStep,
+    batch_of,
+    missing_steps,
+    oldest_for,
+    open_fills,
+)
 from everloom.store.sqlite.connecting import Stamp, connect, stamp_of
 from everloom.store.sqlite.faults import ADVICE, FAULTS, is_busy, is_refused_by_disk, translate_error
 from everloom.store.sqlite.presence import FileMark, Presence, mark_of
@@ -82,7 +90,7 @@ def _bring_up_to_date(
     """Open the file for the first time, and migrate it if it is old; returns which life of it this is."""
     connection, still = first_connection(path, may_write=not is_read_only)
     try:
-        todo = missing_steps("sqlite", version_of(connection, path), str(path))
+        todo = missing_steps("sqlite", version_of(connection, path), str(path), oldest_of(connection))
         if todo and (is_read_only or still):
             raise StoreError(
                 f"{path} needs a migration and cannot be written",
@@ -104,6 +112,15 @@ def incarnation_of(connection: sqlite3.Connection) -> str:
     except sqlite3.OperationalError:
         return ""
     return "" if row is None else str(row[0])
+
+
+def oldest_of(connection: sqlite3.Connection) -> int | None:
+    """Read which step a program must know to use the store; None for a store that does not say so."""
+    try:
+        row = connection.execute(statements("sqlite")["kernel.oldest_program"]).fetchone()
+    except sqlite3.OperationalError:
+        return None
+    return None if row is None else int(row[0])
 
 
 def life_of(connection: sqlite3.Connection, workspace: int) -> sqlite3.Row | None:
@@ -195,16 +212,21 @@ def _connect_still(path: Path, refusal: sqlite3.Error | UnicodeDecodeError) -> t
 
 def read_version(path: Path) -> int:
     """Read the schema version of a file without changing it."""
+    return read_versions(path)[0]
+
+
+def read_versions(path: Path) -> tuple[int, int | None]:
+    """Read the schema version of a file, and which step a program must know to use it, without changing it."""
     # Not a plain connection, which might recover the log of a process that was killed, and so change the file.
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            return version_of(connection, path)
+            return version_of(connection, path), oldest_of(connection)
     except FAULTS as error:
         if not is_refused_by_disk(error):
             raise translate_error(error, str(path)) from error
         connection, _ = _connect_still(path, error)
         with closing(connection):
-            return version_of(connection, path)
+            return version_of(connection, path), oldest_of(connection)
 
 
 def identity_at(path: Path) -> str | None:
@@ -236,7 +258,7 @@ def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
     try:
         # Read again, now under the write lock: another process may have migrated since the first time.
         version = version_of(connection, path)
-        todo = missing_steps("sqlite", version, str(path))
+        todo = missing_steps("sqlite", version, str(path), oldest_of(connection))
         # The copy is written from a connection of its own, which sees the file as it was before this transaction.
         if todo and version:
             _keep_copy(path, version, clock)
@@ -245,17 +267,32 @@ def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
         if todo:
             _seal(connection)
             _teach_planner(connection)
-            # Processes that opened the file before find another one at their next unit, and write nothing by old rules.
-            connection.execute(statements("sqlite")["kernel.reincarnate"], {"incarnation": uuid4().hex})
+            _say_who_may(connection, todo)
         connection.execute("COMMIT")
     except BaseException:
         connection.rollback()
         raise
 
 
+def _say_who_may(connection: sqlite3.Connection, done: Sequence[MigrationStep]) -> None:
+    """Record which programs may use the file from now on."""
+    if done[-1].number >= FIRST_RECORDED:
+        oldest = oldest_for("sqlite", done[-1].number)
+        connection.execute(statements("sqlite")["kernel.oldest_program_set"], {"oldest": oldest})
+    if any(step.kind == "replace" for step in done):
+        # Processes that opened the file before find another one at their next unit, and write nothing by old rules.
+        connection.execute(statements("sqlite")["kernel.reincarnate"], {"incarnation": uuid4().hex})
+
+
 def _run_step(connection: sqlite3.Connection, step: MigrationStep, *, has_rows: bool) -> None:
     """Run one migration inside the open transaction."""
-    for statement in _split_statements(step.sql):
+    if has_rows and step.kind in {"contract", "replace"}:
+        # Older programs may have written since these rows were completed.
+        for fill in open_fills("sqlite", step.number - 1):
+            _fill(connection, fill)
+    if step.kind == "fill":
+        _fill(connection, step)
+    for statement in () if step.kind == "fill" else _split_statements(step.sql):
         connection.execute(statement)
     # A store that is being made has no row that could refer to anything.
     broken = connection.execute("PRAGMA foreign_key_check").fetchone() if has_rows else None
@@ -263,6 +300,13 @@ def _run_step(connection: sqlite3.Connection, step: MigrationStep, *, has_rows: 
         raise StoreError(f"migration {step.number} ({step.name}) would leave {broken[0]} with a dangling reference")
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {step.number}")
+
+
+def _fill(connection: sqlite3.Connection, step: MigrationStep) -> None:
+    """Complete the rows of every workspace at once: a file is small enough, and its writers wait for each other."""
+    for (workspace,) in connection.execute("SELECT id FROM workspace").fetchall():
+        while connection.execute(batch_of("sqlite", step.number), {"workspace": workspace, "limit": _PAGE}).rowcount:
+            pass
 
 
 def _seal(connection: sqlite3.Connection) -> None:

@@ -47,7 +47,16 @@ from everloom.store.engine import (
     nearest_first,
     refuse_write,
 )
-from everloom.store.migrations import clear_table, fill_table, key_of, missing_steps, read_table, workspace_tables
+from everloom.store.migrations import (
+    batch_of,
+    clear_table,
+    fill_table,
+    key_of,
+    missing_steps,
+    read_table,
+    refuse_older,
+    workspace_tables,
+)
 from everloom.store.sqlite.checking import file_problems, structure_problems, word_index_problems
 from everloom.store.sqlite.connecting import Stamp, connect, hasten, settle, stamp_of
 from everloom.store.sqlite.faults import FAULTS, is_busy, translate_error
@@ -377,7 +386,7 @@ class SqliteUnit:
         """Read a whole table for a copy."""
         mine = " WHERE workspace_id = :workspace" if table in workspace_tables("sqlite") else ""
         order = f" ORDER BY {', '.join(key_of(table))}" if in_order else ""
-        for row in self._connection.execute(read_table(table) + mine + order, {"workspace": self.workspace}):
+        for row in self._connection.execute(read_table(table, "sqlite") + mine + order, {"workspace": self.workspace}):
             yield dict(row)
 
     def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
@@ -388,6 +397,12 @@ class SqliteUnit:
     def clear(self, table: str) -> None:
         """Delete this workspace's rows from a table."""
         self._connection.execute(clear_table(table, "?"), (self.workspace,))
+
+    def fill(self, step: int, limit: int) -> int:
+        """Complete up to `limit` rows of this workspace by a fill step."""
+        return self._connection.execute(
+            batch_of("sqlite", step), {"workspace": self.workspace, "limit": limit}
+        ).rowcount
 
 
 def _listed(values: Sequence[int] | Sequence[str]) -> str:
@@ -516,6 +531,7 @@ class SqliteStore:
             self._forget()
             missing_steps("sqlite", version_of(connection, self.path), self.address)
             raise replaced(self.path)
+        refuse_older("sqlite", life["oldest_program"] if life else 0, self.address)
         # Again, now that a transaction holds the file: its name may have gone elsewhere while this one was waiting.
         self._check_file()
         return life

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,59 +23,122 @@ _File = click.Path(path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class _Schema:
-    """The schema of a store compared with what this program expects; `version` is None if it must be opened to know."""
+    """The schema of a store compared with what this program expects, and what a migration would mean for others.
+
+    `waiting` are steps that `everloom migrate` runs once no older program has the store open. `is_large` says that the
+    store is not copied before a step that stops others.
+    """
 
     engine: Engine
     address: str
-    version: int | None
+    version: int
     expected: int
     exists: bool = True
     steps: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    bytes_used: int = 0
+    stops_others: bool = False
+    is_large: bool = False
 
     @property
     def line(self) -> str:
         """Describe it for a person."""
-        if self.version is None:
-            return f"{self.address}: the schema version of a {self.engine} store is not known until it is opened"
         if not self.exists:
             return f"{self.address} does not exist yet; it will be created with schema {self.expected}"
         if self.steps:
             return f"{self.address} has schema {self.version}; missing: {', '.join(self.steps)}"
+        if self.waiting:
+            return f"{self.address} has schema {self.version}; still to be removed: {', '.join(self.waiting)}"
         return f"{self.address} has schema {self.version}: nothing to do"
+
+    @property
+    def lines(self) -> list[str]:
+        """Describe it, and say what to do first."""
+        return [self.line, *(_advice(self) if self.stops_others else ())]
+
+
+def _advice(schema: _Schema) -> Iterator[str]:
+    """Say what happens to others, and what to back up."""
+    yield "other processes stop with an error and must be restarted with this version of everloom"
+    size = f"the tables ({schema.bytes_used / 2**20:,.0f} MB)"
+    if not schema.is_large:
+        yield f"{size} are first copied into another schema of the database"
+        return
+    yield f"{size} are too large to be copied first; stop the servers and back up, either:"
+    yield "  the database: `pg_dump --format=custom`, as a role that row-level security does not bind; or a snapshot"
+    yield "  then run `everloom migrate --without-backup`"
+    yield "or the store: `everloom backup FILE`, with the version of everloom that wrote it"
+    yield "  then run `everloom migrate --backup FILE`, which compares both"
 
 
 def schema_of(url: str) -> _Schema:
     """Read the schema version of a store without opening it for writing; a newer one than ours is refused."""
-    from everloom.store import redact  # noqa: PLC0415  loads the store
-    from everloom.store.address import sqlite_path  # noqa: PLC0415
+    from everloom.store.address import engine_of, sqlite_path  # noqa: PLC0415  loads the store
     from everloom.store.migrations import latest_version, missing_steps  # noqa: PLC0415
 
     if is_remote(url):
         hint = "run this where `everloom serve` runs"
         raise Rejected(f"{url} is a server; its store cannot be looked at from here", hint=hint)
-    if not url.startswith("sqlite:"):
-        return _Schema("postgresql", redact(url), None, latest_version("postgresql"))
-    from everloom.store.sqlite.opening import read_version  # noqa: PLC0415
+    if engine_of(url) == "postgresql":
+        return _schema_of_server(url)
+    from everloom.store.sqlite.opening import read_versions  # noqa: PLC0415
 
     path = sqlite_path(url)
     exists = path.exists()
-    version = read_version(path) if exists else 0
-    steps = tuple(f"{step.number} {step.name}" for step in missing_steps("sqlite", version, str(path)))
+    version, oldest = read_versions(path) if exists else (0, None)
+    steps = tuple(str(step) for step in missing_steps("sqlite", version, str(path), oldest))
     return _Schema("sqlite", str(path), version, latest_version("sqlite"), exists, steps)
+
+
+def _schema_of_server(url: str) -> _Schema:
+    from everloom.store.address import engine_missing, redact  # noqa: PLC0415  loads the store
+    from everloom.store.migrations import latest_version  # noqa: PLC0415
+
+    try:
+        from everloom.store.postgresql.migrating import survey  # noqa: PLC0415
+        from everloom.store.postgresql.safety import COPIED_BYTES  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise engine_missing(error) from error
+    found = survey(url)
+    return _Schema(
+        "postgresql",
+        redact(url),
+        found.version,
+        latest_version("postgresql"),
+        exists=found.version > 0,
+        steps=tuple(map(str, found.needed)),
+        waiting=tuple(map(str, found.waiting)),
+        bytes_used=found.bytes_used,
+        stops_others=found.stops_others and found.version > 0,
+        is_large=found.holds_anything and found.bytes_used > COPIED_BYTES,
+    )
 
 
 @click.command(cls=Command)
 @click.option("--check", is_flag=True, help="Only show what would be done.")
-def migrate(invocation: Invocation, check: bool) -> Answer:
+@click.option(
+    "--backup",
+    type=_File,
+    help="PostgreSQL: do not copy the tables first, but compare the store with this file of `everloom backup`.",
+)
+@click.option("--without-backup", is_flag=True, help="PostgreSQL: copy nothing first; you have a backup of your own.")
+def migrate(invocation: Invocation, check: bool, backup: Path | None, without_backup: bool) -> Answer:
     """Migrate the store to this version's schema."""
     settings = invocation.settings_here()
     before = schema_of(settings.store.url)
     if check:
-        return Answer(before, [before.line])
+        return Answer(before, before.lines)
+    waits: tuple[str, ...] = ()
+    if before.engine == "postgresql" and not settings.store.read_only:
+        from everloom.clock import SystemClock  # noqa: PLC0415  loads the store
+        from everloom.store.postgresql.migrating import migrate as run  # noqa: PLC0415
+        from everloom.store.postgresql.safety import Safety  # noqa: PLC0415
+
+        waits = run(settings.store.url, SystemClock(), Safety(backup, without_backup))
     with invocation.open(settings) as loom:
         version = loom.store.health().schema_version
     result = {**fields_of(before), "migrated": version != before.version, "version": version, "before": before.version}
-    return Answer(result, [f"{before.address} has schema {version}"])
+    return Answer({**result, "waits": waits}, [f"{before.address} has schema {version}", *waits])
 
 
 @click.command(cls=Command)
