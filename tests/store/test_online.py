@@ -136,8 +136,8 @@ def test_an_old_and_a_new_program_work_side_by_side_while_the_schema_grows(
             # One after another, so that some of what is heard was surely done after the step.
             said += heard(old, 20) + heard(new, 3)
             with open_at(served) as late:
-                (item,) = late.workspace("james").add([note("The boat late0 is moored.")])
-                said.append(["added", str(item), "late0"])
+                (mine,) = late.workspace("james").add([note("The boat late0 is moored.")])
+                said.append(["added", str(mine), "late0"])
             said += stopped(new) + stopped(old)
     assert {line[0] for line in said} == {"added", "health"}, said
     assert [line[1:] for line in said if line[0] == "health"] == [[], []]
