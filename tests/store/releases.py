@@ -37,6 +37,7 @@ AFTER: Mapping[str, str] = {
 ALTER TABLE document ALTER COLUMN mood SET DEFAULT 'calm';
 ALTER TABLE document ALTER COLUMN mood SET NOT NULL;
 -- end
+ALTER TABLE item DROP COLUMN weight;
 """,
 }
 STATEMENTS = """

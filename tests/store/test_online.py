@@ -72,6 +72,7 @@ with open_at(sys.argv[1], SystemClock()) as loom, killing_at(int(sys.argv[2]), (
 """
 MIGRATE = """
 import sys
+from pathlib import Path
 from everloom.clock import SystemClock
 from everloom.store.postgresql.migrating import migrate
 from everloom.store.postgresql.safety import Safety
@@ -79,6 +80,7 @@ from tests.store.ground import open_at
 from tests.store.nursery import say
 with open_at(sys.argv[1]) as loom:
     say(loom.store.health().schema_version)
+    loom.store.backup(Path(sys.argv[2]))
 say(*migrate(sys.argv[1], SystemClock(), Safety()) or ["done"])
 """
 # Who waits for the whole of a table, and for the lock that every unit takes first.
@@ -210,20 +212,20 @@ def test_a_fill_that_is_killed_goes_on_where_it_was(served: str, following: Path
 
 @pytest.mark.promise("store.contracts-last")
 def test_older_programs_are_refused_only_after_the_contract_step(
-    served: str, following: Path, later: Path, clock: ManualClock
+    served: str, following: Path, later: Path, clock: ManualClock, tmp_path: Path
 ) -> None:
     unseen = open_store(served, clock)
     with Child(GUEST, served, source=following) as new:
         assert new.line() == "opened"
         with open_at(served) as loom:
             loom.workspace("james").add([note("Written late by an old program.")])
-            with Child(MIGRATE, served, source=later) as migrating:
+            with Child(MIGRATE, served, str(tmp_path / "early.db"), source=later) as migrating:
                 opened, waits = migrating.finish()
                 assert (opened, waits.split()[0]) == (str(FILL), str(CONTRACT))
                 assert "older programs" in waits
             assert version(served) == FILL
             loom.workspace("james").add([note("Still here.")])
-        with Child(MIGRATE, served, source=later) as migrating:
+        with Child(MIGRATE, served, str(tmp_path / "late.db"), source=later) as migrating:
             assert migrating.finish() == [str(FILL), "done"]
         assert version(served) == CONTRACT
         assert rows_of(served, "SELECT oldest_program FROM store_identity") == [{"oldest_program": EXPAND}]
@@ -235,6 +237,8 @@ def test_older_programs_are_refused_only_after_the_contract_step(
             unseen.check()
         with pytest.raises(SchemaMismatch, match="newer everloom"):
             open_store(served, clock)
+        # Made while the column was still there that the newest program no longer knows.
+        assert len(rows_of(f"sqlite:///{tmp_path}/late.db", "SELECT * FROM document")) == 7
         new.tell("The next release goes on.")
         assert new.line().startswith("added")
     unseen.close()

@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from everloom.store import migrations
 from everloom.store.address import sqlite_path
+from everloom.store.postgresql import safety
+from tests.conftest import Lend
 from tests.store.ground import is_sqlite
+from tests.store.test_migration import ADDITION, NEXT, with_step
 from tests.surfaces.cli.conftest import NOON, Call, filled, opened
 
 HOSTILE = [
@@ -393,6 +397,25 @@ def test_migrate_check_changes_nothing(call: Call, tmp_path: Path) -> None:
     migrated = call("migrate", "--json").result
     assert (migrated["migrated"], migrated["version"]) == (True, checked["expected"])
     assert "steps" not in call("migrate", "--check", "--json").result
+
+
+@pytest.mark.promise("store.large-needs-backup")
+def test_migrate_says_what_to_back_up_and_waits_for_a_decision(
+    calling: Callable[[str], Call], made_database: Lend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with made_database() as url:
+        call = calling(url)
+        filled(url, "James sails.")
+        assert "nothing to do" in call("migrate", "--check").out
+        monkeypatch.setattr(migrations, "steps", with_step(ADDITION))
+        assert "copied into another schema" in call("migrate", "--check").out
+        monkeypatch.setattr(safety, "COPIED_BYTES", 0)
+        told = call("migrate", "--check").out
+        assert all(each in told for each in (f"{NEXT} compass", "MB", "pg_dump", "--without-backup", "--backup FILE"))
+        assert "everloom migrate" in call("search", "James", "--json").error["hint"]
+        assert call("migrate").code == 1
+        assert f"has schema {NEXT}" in call("migrate", "--without-backup").out
+        assert call("search", "James", "--json").code == 0
 
 
 def test_a_backup_is_restored_elsewhere(calling: Callable[[str], Call], store_url: str, tmp_path: Path) -> None:
