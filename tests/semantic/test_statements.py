@@ -20,11 +20,12 @@ from tests.store.ground import is_sqlite, open_at
 
 # What the verbs take today. A change that needs fewer lowers them; one that needs more should say why.
 MOST = {
-    "remember": {"sqlite": 29, "postgresql": 27},
-    "remember with a new name": {"sqlite": 63, "postgresql": 62},
-    # On SQLite one of them reads the words of the newest documents, which writes leave uncounted.
-    "recall": {"sqlite": 58, "postgresql": 44},
-    "search": {"sqlite": 26, "postgresql": 24},
+    "remember": {"sqlite": 28, "postgresql": 27},
+    "remember with a new name": {"sqlite": 59, "postgresql": 62},
+    # On SQLite one of them reads the words of the newest documents, which wait outside the word index, and another one
+    # how large that is.
+    "recall": {"sqlite": 59, "postgresql": 44},
+    "search": {"sqlite": 27, "postgresql": 24},
 }
 
 

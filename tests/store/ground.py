@@ -165,24 +165,24 @@ def assert_agreement(url: str) -> None:
     """Prove that words, counts and vectors say what the documents say, in every workspace."""
     with asking(url) as ask:
         documents = ask("SELECT * FROM document ORDER BY item_id")
-        assert_counts_agree(ask, documents)
         assert_vectors_agree(ask, documents)
         if is_sqlite(url):
+            # SQLite indexes and counts the words of the newest documents later, many at a time.
+            through = {row["workspace_id"]: row["counted_through"] for row in ask("SELECT * FROM tally")}
+            documents = [row for row in documents if row["item_id"] <= through.get(row["workspace_id"], 0)]
             assert_file_is_sound(ask, documents)
         else:
             assert_postings_agree(ask, documents)
+        assert_counts_agree(ask, documents)
 
 
 def assert_counts_agree(ask: Ask, documents: Sequence[dict[str, Any]]) -> None:
     """Prove that terms and tallies are what counting the documents again would give."""
     holding: Counter[tuple[int, str]] = Counter()
     lengths: dict[int, list[int]] = {}
-    # SQLite counts the words of the newest documents later, many at a time.
-    through = {row["workspace_id"]: row.get("counted_through") for row in ask("SELECT * FROM tally")}
     for row in documents:
         text, context = row["words"].split(), row["context_words"].split()
-        if (last := through[row["workspace_id"]]) is None or row["item_id"] <= last:
-            holding.update((row["workspace_id"], term) for term in {*text, *context})
+        holding.update((row["workspace_id"], term) for term in {*text, *context})
         tally = lengths.setdefault(row["workspace_id"], [0, 0, 0])
         for place, count in enumerate((1, len(text), len(context))):
             tally[place] += count

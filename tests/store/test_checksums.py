@@ -37,7 +37,12 @@ def taking_back(engine: Engine) -> list[str]:
     # One that was dropped first was there before.
     rebuilt = re.findall(r"DROP TABLE (\w+)", later)
     tables = [name for name in re.findall(r"CREATE TABLE (\w+) \(", later) if name not in rebuilt]
-    columns = [each for each in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", later) if each[0] not in tables]
+    dropped = re.findall(r"ALTER TABLE (\w+) DROP COLUMN (\w+)", later)
+    columns = [
+        each
+        for each in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", later)
+        if each[0] not in tables and each not in dropped
+    ]
     return [
         *indexes,
         *(f"DROP TABLE {table}" for table in reversed(tables)),

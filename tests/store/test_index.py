@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -17,13 +18,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from everloom.clock import ManualClock
+from everloom.clock import ManualClock, to_micros
 from everloom.kernel.search import Document, Scope
 from everloom.kernel.texts import analyse, indexed
 from everloom.loom import Loom, Workspace
 from everloom.store import Unit
 from everloom.store.contract import EVERYTHING, Probe, Reach
+from everloom.store.migrations import steps
 from everloom.store.sqlite import vectors
+from everloom.store.sqlite.recent import IndexSize
 from tests.store.ground import (
     NOW,
     Child,
@@ -441,6 +444,82 @@ def test_words_of_many_documents_are_counted_however_they_came(workspace: Worksp
     left = [*texts[:3], texts[4], "an anchor", *texts[6:448], "an anchor"]
     assert_counted(workspace, [note(text) for text in left])
     assert_agreement(store_url)
+
+
+@pytest.mark.promise("index.agrees-with-documents")
+def test_documents_that_wait_outside_the_word_index_take_the_places_they_have_in_it(tmp_path: Any) -> None:
+    clock = ManualClock(NOW)
+    with open_at(f"sqlite://{tmp_path}/loom.db", clock) as loom:
+        place = loom.workspace("james")
+        place.add([note(f"The gull and the rope number {number}.") for number in range(400)])
+        (old,) = place.add([note("A lantern on the mast.")])
+        loom.store.maintain(place.info.id)
+        # More than are asked for hold the common word, and the newest come last.
+        recent = [item for number in range(60) for item in place.add([note(f"A gull by the rope at tide {number}.")])]
+        (new,) = place.add([note("A compass, and a lantern.")])
+        clock.advance(timedelta(hours=1))
+        retire(place, recent[7])
+
+        def found(weights: dict[str, float], limit: int, reach: Reach = EVERYTHING) -> list[int]:
+            with loom.store.read(place.info.id) as unit:
+                return unit.word_candidates(weights, limit, reach)
+
+        asked: list[tuple[dict[str, float], int, Reach]] = [
+            ({"gull": 1.0, "lantern": 1.0}, 12, EVERYTHING),
+            ({"gull": 1.0, "rope": 1.0, "compass": 1.0}, 8, Reach(kinds=("note",))),
+            ({"tide": 1.0}, 100, EVERYTHING),
+            ({"tide": 1.0}, 100, Reach(as_of=to_micros(NOW))),
+            ({"lantern": 1.0}, 10, Reach(kinds=("letter",))),
+        ]
+        waiting = [found(*each) for each in asked]
+        assert {*waiting[0][:2]} == {old, new}
+        assert waiting[1][0] == new
+        assert sorted(waiting[2]) == [each for each in recent if each != recent[7]]
+        assert sorted(waiting[3]) == recent, "what is retired now was there then"
+        assert waiting[4] == []
+        loom.store.maintain(place.info.id)
+        assert [found(*each)[:1] for each in asked[:3]] == [each[:1] for each in waiting[:3]]
+        assert [len(found(*each)) for each in asked] == [len(each) for each in waiting]
+
+
+def test_the_size_of_the_word_index_is_read_as_fts5_writes_it(tmp_path: Any) -> None:
+    with open_at(f"sqlite://{tmp_path}/loom.db") as loom:
+        place = loom.workspace("james")
+        place.add([note(" ".join(WORDS[:3] * 10), context="tide") for _ in range(300)])
+        loom.store.maintain(place.info.id)
+        with loom.store.read(place.info.id) as unit:
+            (row,) = unit.all("words.averages")
+            tally = unit.one("words.tally_get")
+    assert tally is not None
+    assert IndexSize.read(row["block"]) == IndexSize(300, tally["words"] + tally["context_words"])
+    assert tally["words"] == 300 * len(indexed(" ".join(WORDS[:3] * 10)))
+    assert IndexSize.read(b"") == IndexSize(0, 0)
+
+
+@pytest.mark.promise("store.migrates-on-open")
+def test_words_that_an_older_program_left_uncounted_are_counted_once(tmp_path: Any) -> None:
+    url = f"sqlite://{tmp_path}/loom.db"
+    with open_at(url) as loom:
+        place = loom.workspace("james")
+        place.add([note("A gull."), note('A lantern, a "rope" and a back\\slash.'), note("A gull on the rope.")])
+        loom.store.maintain(place.info.id)
+    # As that one left them: in the word index and the totals, and not in the counts of words.
+    (step,) = [step for step in steps("sqlite") if step.name == "waiting_words"]
+    with closing(sqlite3.connect(tmp_path / "loom.db", isolation_level=None)) as plain:
+        (first,) = plain.execute("SELECT MIN(item_id) FROM document").fetchone()
+        left = plain.execute(
+            "SELECT words || ' ' || context_words FROM document WHERE item_id > ?", (first,)
+        ).fetchall()
+        for word in [word for (words,) in left for word in {*words.split()}]:
+            plain.execute("UPDATE term SET documents = documents - 1 WHERE term = ?", (word,))
+        plain.execute("DELETE FROM term WHERE documents = 0")
+        plain.execute("UPDATE tally SET counted_through = ?", (first,))
+        plain.execute("ALTER TABLE tally ADD COLUMN counted INTEGER")
+        plain.executescript(step.sql)
+    assert_agreement(url)
+    assert rows_of(url, "SELECT documents FROM tally") == [{"documents": 3}]
+    with open_at(url) as loom:
+        assert loom.store.health(deep=True).problems == ()
 
 
 def test_covering_twice_is_covering_once(workspace: Workspace, insights: list[int], store_url: str) -> None:

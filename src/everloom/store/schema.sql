@@ -193,10 +193,9 @@ CREATE TABLE tally (
     context_words BIGINT NOT NULL
 ); -- small
 -- only: sqlite
--- A write would change a page of `term` for almost every word of a text. The words of the newest documents, those after
--- `counted_through`, are counted from their rows instead, and added to `term` many documents at a time.
+-- A write would change a page of `term` and make a segment of `words` for every text. The newest documents, those after
+-- `counted_through`, wait: they are read from their rows instead, and added to all three many at a time.
 ALTER TABLE tally ADD COLUMN counted_through BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE tally ADD COLUMN counted BIGINT NOT NULL DEFAULT 0;
 -- end
 
 -- only: sqlite

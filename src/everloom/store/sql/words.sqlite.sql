@@ -1,20 +1,32 @@
--- name: tally_count
--- Change the number of documents and their total length, and tell whose words are in the counts of words already.
-INSERT INTO tally (workspace_id, documents, words, context_words) VALUES (:workspace, :documents, :words, :context_words)
-ON CONFLICT (workspace_id) DO UPDATE SET documents = tally.documents + excluded.documents,
-    words = tally.words + excluded.words, context_words = tally.context_words + excluded.context_words
-RETURNING counted_through, documents - counted AS uncounted;
+-- name: waiting
+-- Read the words of documents that are not in the word index and its counts yet, oldest first.
+SELECT d.item_id, d.words, d.context_words, d.kind, d.happened_at, d.created_at, d.retired_at,
+    CASE WHEN d.retired_at IS NULL THEN 1 ELSE 0 END AS live
+FROM document AS d
+WHERE d.workspace_id = :workspace
+    AND d.item_id > COALESCE((SELECT counted_through FROM tally WHERE workspace_id = :workspace), 0)
+ORDER BY d.item_id LIMIT :limit;
 
--- name: tally_recount
--- Change the number of documents whose words are counted.
-UPDATE tally SET counted = counted + :documents WHERE workspace_id = :workspace;
+-- name: tally_through
+-- Read up to which id documents are in the word index and its counts, and how many wait.
+SELECT t.through, (SELECT COUNT(*) FROM document AS d WHERE d.workspace_id = :workspace AND d.item_id > t.through) AS waiting
+FROM (SELECT COALESCE(MAX(counted_through), 0) AS through FROM tally WHERE workspace_id = :workspace) AS t;
 
 -- name: tally_fold
--- Note that the words of all documents are counted.
-UPDATE tally SET counted = documents, counted_through = :through WHERE workspace_id = :workspace;
+-- Note up to which id documents are in the word index and its counts.
+UPDATE tally SET counted_through = :through WHERE workspace_id = :workspace;
 
--- name: uncounted
--- Read the words of the documents that are not in the counts of words yet.
-SELECT d.item_id, d.words, d.context_words, 1 AS live FROM tally AS t
-JOIN document AS d ON d.workspace_id = t.workspace_id AND d.item_id > t.counted_through
-WHERE t.workspace_id = :workspace;
+-- name: tally_get
+-- Read the number of documents and their total length: of those that are counted, and of those that wait.
+SELECT t.documents + COUNT(d.item_id) AS documents,
+    t.words + COALESCE(SUM(length(d.words) - length(replace(d.words, ' ', '')) + (d.words <> '')), 0) AS words,
+    t.context_words
+    + COALESCE(SUM(length(d.context_words) - length(replace(d.context_words, ' ', '')) + (d.context_words <> '')), 0) AS context_words
+FROM (SELECT COALESCE(MAX(documents), 0) AS documents, COALESCE(MAX(words), 0) AS words,
+    COALESCE(MAX(context_words), 0) AS context_words,
+    COALESCE(MAX(counted_through), 0) AS through FROM tally WHERE workspace_id = :workspace) AS t
+LEFT JOIN document AS d ON d.workspace_id = :workspace AND d.item_id > t.through;
+
+-- name: averages (global)
+-- Read how many documents the word index holds and how long they are, in FTS5's own form.
+SELECT block FROM words_data WHERE id = 1;

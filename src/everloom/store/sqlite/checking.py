@@ -19,6 +19,7 @@ _FOUND = "SELECT doc, col, term FROM temp.instances"
 _EXPECTED = """
     SELECT d.workspace_id, d.item_id + w.word_base AS number, d.retired_at, d.words, d.context_words
     FROM document AS d JOIN workspace AS w ON w.id = d.workspace_id
+    JOIN tally AS t ON t.workspace_id = d.workspace_id AND d.item_id <= t.counted_through
 """
 _SUMS = 2**64
 _NAMED = 20

@@ -9,7 +9,6 @@ import json
 import os
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,7 +38,6 @@ from everloom.store.engine import (
     Constants,
     Need,
     Pool,
-    WordCounts,
     best_hits,
     check_state,
     count_words,
@@ -62,6 +60,7 @@ from everloom.store.sqlite.connecting import Stamp, connect, hasten, settle, sta
 from everloom.store.sqlite.faults import FAULTS, is_busy, translate_error
 from everloom.store.sqlite.opening import copy_to, first_connection, life_of, prepare, version_of
 from everloom.store.sqlite.presence import mark_of, replaced
+from everloom.store.sqlite.recent import IndexSize, RecentWords
 from everloom.store.sqlite.scrubbing import copies_beside, merge_words, rewrite, size_of
 from everloom.store.sqlite.vectors import Floats, VectorCache, VectorShelf, unpack
 from everloom.store.statements import sealings, statements
@@ -80,7 +79,9 @@ _LISTS = (list, tuple)
 # Ranking this many times the page and then filtering is cheaper than joining every match, unless few pass the filter.
 _SIFTED = 4
 # Half as many are read by an average search, which costs it a tenth of a millisecond.
-_UNCOUNTED = 200
+_WAITING = 200
+# Documents that are indexed at a time.
+_PAGE = 1_000
 # Reading so many vectors from their rows is cheaper than ranking the whole workspace a second time.
 _FEW = 1_000
 
@@ -103,8 +104,11 @@ class SqliteUnit:
         # As they are in the file, and as this unit leaves them.
         self._counters: dict[str, int] = {}
         self._taken: dict[str, int] = {}
-        # How many documents wait until their words are counted, as far as this unit knows.
-        self._uncounted = 0
+        # How many documents wait until their words are indexed, as far as this unit knows, and these documents.
+        self._waiting = 0
+        self._recent: RecentWords | None = None
+        # How many documents hold a word, for the words that were asked for; valid as long as `_recent` is.
+        self._held: dict[str, int] = {}
         self._constants = constants
         self._shelves: dict[tuple[int, int], VectorShelf] = {}
 
@@ -172,9 +176,9 @@ class SqliteUnit:
     # Counters are read once per unit and written back once, at its end, so that many ids cost two statements. The write
     # lock is held from the beginning, so nobody else can take the same ids in the meantime.
     def finish(self) -> None:
-        """Save the counters, and count the words that wait; the store calls this just before it commits."""
-        if self._uncounted >= _UNCOUNTED:
-            self.count_recent()
+        """Save the counters, and index the words that wait; the store calls this just before it commits."""
+        if self._waiting >= _WAITING:
+            self.fold_recent()
         if self._taken:
             self.run("kernel.counters_advance", **{**self._counters, **self._taken})
 
@@ -183,23 +187,33 @@ class SqliteUnit:
         return self._constants.get(key, read)
 
     def index_words(self, item_ids: Sequence[int]) -> None:
-        """Add the documents' words to the word index and its counts."""
+        """Add the documents' words to the word index and its counts; the newest ones wait."""
         self.index_fresh(self._words_of(item_ids))
 
     def index_fresh(self, documents: Sequence[IndexedWords]) -> None:
         """Add the words of documents that were just written."""
-        self._write_words("words.index_add", documents, sign=1)
+        self._write_words("words.index_add", self._counted(documents), sign=1)
 
     def unindex_words(self, item_ids: Sequence[int]) -> list[IndexedWords]:
         """Remove the documents' words, as their rows now list them, from the word index and its counts."""
         known = self._words_of(item_ids)
-        self._write_words("words.index_drop", known, sign=-1)
+        self._write_words("words.index_drop", self._counted(known), sign=-1)
         return known
+
+    def _counted(self, documents: Sequence[IndexedWords]) -> list[IndexedWords]:
+        """Select the documents that do not wait, and note how many do."""
+        self._recent = None
+        (tally,) = self.all("words.tally_through")
+        self._waiting = tally["waiting"]
+        return [each for each in documents if each.item_id <= tally["through"]]
 
     def _words_of(self, item_ids: Sequence[int]) -> list[IndexedWords]:
         return indexed_words(self.all("words.of_documents", ids=list(item_ids)))
 
-    def _write_words(self, name: str, documents: Sequence[IndexedWords], *, sign: int) -> None:
+    def _write_words(self, name: str, documents: Sequence[IndexedWords], *, sign: int) -> int | None:
+        """Change the word index and the counts; return the highest id."""
+        if not documents:
+            return None
         self.many(
             name,
             (
@@ -211,39 +225,39 @@ class SqliteUnit:
                 for each in documents
             ),
         )
-        self._count(documents, sign)
-
-    # The words of a text lie all over `term`: to count them with every write would change about ten pages each time. Up
-    # to some hundred documents wait, and are counted from their rows by those who ask.
-    def _count(self, documents: Sequence[IndexedWords], sign: int) -> None:
-        """Add documents to the counts, or subtract them; the words of the newest ones are counted later."""
         counts = count_words(documents).signed(sign)
-        (tally,) = self.all(
-            "words.tally_count", documents=counts.documents, words=counts.words, context_words=counts.context_words
-        )
-        older = [each for each in documents if each.item_id <= tally["counted_through"]]
-        if older:
-            self._count_terms(count_words(older).signed(sign))
-            self.run("words.tally_recount", documents=sign * len(older))
-        self._uncounted = tally["uncounted"] - sign * len(older)
-
-    def _count_terms(self, counts: WordCounts) -> None:
         self.many("words.term_count", ({"term": term, "count": count} for term, count in counts.terms.items()))
+        totals = {"documents": counts.documents, "words": counts.words, "context_words": counts.context_words}
+        self.run("words.tally_count", **totals)
+        return max(each.item_id for each in documents)
 
-    def count_recent(self) -> None:
-        """Add the words of all documents that are not in the counts of words yet."""
-        if waiting := indexed_words(self.all("words.uncounted")):
-            self._count_terms(count_words(waiting))
-            self.run("words.tally_fold", through=max(each.item_id for each in waiting))
-        self._uncounted = 0
+    # The words of a text lie all over the index and the counts: writing them one text at a time changes a dozen pages
+    # and makes a segment of the index each. Up to a few hundred documents wait, and are read from their rows by those
+    # who search.
+    def fold_recent(self) -> None:
+        """Add the words of all documents that wait."""
+        self._recent = None
+        while waiting := indexed_words(self.all("words.waiting", limit=_PAGE)):
+            self.run("words.tally_fold", through=self._write_words("words.index_add", waiting, sign=1))
+        self._waiting = 0
+
+    def _read_recent(self) -> RecentWords:
+        """Read the documents that wait; once, as a unit sees one snapshot and its own writes."""
+        if self._recent is None:
+            self._held = {}
+            self._recent = RecentWords(self.all("words.waiting", limit=-1))
+        return self._recent
 
     def count_holding(self, terms: Collection[str]) -> dict[str, int]:
         """Count the documents that hold each of the words; a word that no document holds is absent."""
-        held = Counter({row["term"]: row["documents"] for row in self.all("words.term_of", terms=list(terms))})
-        wanted = frozenset(terms)
-        for each in indexed_words(self.all("words.uncounted")):
-            held.update(wanted.intersection(each.words.split() + each.context_words.split()))
-        return dict(held)
+        recent = self._read_recent()
+        unknown = [term for term in terms if term not in self._held]
+        if unknown:
+            self._held.update(dict.fromkeys(unknown, 0))
+            self._held.update({row["term"]: row["documents"] for row in self.all("words.term_of", terms=unknown)})
+            for term, count in recent.holding(unknown).items():
+                self._held[term] += count
+        return {term: count for term in terms if (count := self._held[term])}
 
     def _mark_words(self, words: str, live: int) -> str:
         """Prefix each word with the workspace and whether the document is current."""
@@ -254,18 +268,35 @@ class SqliteUnit:
 
     def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
         """Find the documents that contain any of the terms, by FTS5's own BM25 with the context at half weight."""
+        if not weights:
+            return []
+        found = self._indexed_candidates(weights, limit, reach)
+        if recent := self._recent_candidates(weights, reach):
+            found = sorted([*found, *recent])
+        return [item for _, item in found[:limit]]
+
+    def _indexed_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[tuple[float, int]]:
+        """Ask the word index; a lower score is better."""
         marks = (".",) if reach.is_present else (".", "~")
         query = " OR ".join(_quote(f"{self.workspace}{mark}{term}") for term in weights for mark in marks)
-        if not query:
-            return []
         if reach.is_present:
             depth = limit if reach == EVERYTHING else limit * _SIFTED
-            found = [row["id"] for row in self.all("words.find", query=query, limit=depth, base=self._base)]
-            kept = found if reach == EVERYTHING else self._sift(found, reach)
+            found = self.all("words.find", query=query, limit=depth, base=self._base)
+            inside = None if reach == EVERYTHING else {*self._sift([row["id"] for row in found], reach)}
+            kept = [(row["score"], row["id"]) for row in found if inside is None or row["id"] in inside]
             if len(kept) >= limit or len(found) < depth:
                 return kept[:limit]
-        asked = {"query": query, "limit": limit, "base": self._base, **reach.params}
-        return [row["id"] for row in self.all("words.find_within", **asked)]
+        rows = self.all("words.find_within", query=query, limit=limit, base=self._base, **reach.params)
+        return [(row["score"], row["id"]) for row in rows]
+
+    def _recent_candidates(self, weights: Mapping[str, float], reach: Reach) -> list[tuple[float, int]]:
+        """Rank the documents that wait as the word index would."""
+        recent = self._read_recent()
+        matching = recent.matching(weights, reach)
+        if not matching:
+            return []
+        (row,) = self.all("words.averages")
+        return recent.ranked(matching, self.count_holding([*weights]), IndexSize.read(row["block"]))
 
     def _sift(self, ids: Sequence[int], reach: Reach) -> list[int]:
         """Keep the ids inside the reach, in order."""
@@ -599,8 +630,8 @@ class SqliteStore:
     def maintain(self, workspace: int) -> list[str]:
         """Merge segments of the word index and refresh the planner's statistics."""
         with self.write(workspace) as unit:
+            unit.fold_recent()
             unit.run("words.fold")
-            unit.count_recent()
         connection = self._pool.take()
         try:
             connection.execute("PRAGMA optimize")
