@@ -212,3 +212,9 @@ def test_postgresql_can_follow_the_same_indexes(postgres_url: str) -> None:
             plan = "\n".join(row[0] for row in server.execute(sql, {**values, "workspace": 1}))
             expected = "subject_name_by_spelling" if index == "subject_name" else index
             assert expected in plan, f"{name}\n{plan}"
+
+
+def test_all_vectors_are_read_in_the_order_in_which_they_lie(connection: sqlite3.Connection) -> None:
+    sql = statements("sqlite")["vectors.every"]
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", dict.fromkeys(PARAMETER.findall(sql), 1))]
+    assert plan == ["SEARCH embedding USING PRIMARY KEY (workspace_id=?)"]

@@ -44,9 +44,15 @@ INSERT INTO vector_gone (workspace_id, revision, item_id) VALUES (:workspace, :r
 -- List the documents whose vectors were deleted since a revision.
 SELECT item_id FROM vector_gone WHERE workspace_id = :workspace AND revision > :after ORDER BY revision;
 
+-- name: every
+-- Read all vectors, in the order in which their rows lie.
+-- With the sign before it, the model is only compared: SQLite would look up every row in the index by revision, and sort.
+SELECT item_id, live, vector, revision FROM embedding
+WHERE workspace_id = :workspace AND +model_id = :model AND perspective_id = :perspective ORDER BY item_id;
+
 -- name: changed
 -- Read vectors that were written since a revision, a page at a time.
-SELECT item_id, vector, live, revision FROM embedding
+SELECT item_id, live, vector, revision FROM embedding
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND revision > :after
 ORDER BY revision LIMIT :limit;
 

@@ -154,6 +154,15 @@ class SqliteUnit:
         """Return every row of several statements, one after the other."""
         return [self.all(each.name, **each.params) for each in lookups]
 
+    def pages(
+        self, name: str, size: int, /, **params: Value | Sequence[int] | Sequence[str]
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """Return every row as a tuple, a page at a time: for very many rows, which are made faster than named ones."""
+        cursor = self._execute(name, params)
+        cursor.row_factory = None
+        while page := cursor.fetchmany(size):
+            yield page
+
     def ids(self, count: int) -> range:
         """Take fresh ids from the counter; the write lock makes them grow in commit order."""
         return self._take("item", count)

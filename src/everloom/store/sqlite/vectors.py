@@ -8,14 +8,14 @@ vectors mean.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import RLock
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from everloom.store.contract import Unit
+from everloom.store.contract import Row, Value
 
 # Up to this many, vectors are kept whole and compared exactly: measured, that is cheaper than sign bits and reading
 # rows. With one vector more, the shelf switches to bits and codes for good.
@@ -31,20 +31,27 @@ PAGE = 1_000  # rows of one read while a shelf catches up
 _BUDGET_BYTES = 256 * 1024 * 1024
 
 Floats = npt.NDArray[np.float32]
+Halves = npt.NDArray[np.float16]
 Number = TypeVar("Number", bound=np.generic)
 
 
 def unpack(blobs: Sequence[bytes], dim: int) -> Floats:
     """Turn rows of float16 into a matrix."""
     # NumPy multiplies float16 about seven times more slowly than float32, so the small type is for the disk only.
-    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(-1, dim).astype(np.float32)
+    return _halves(blobs, dim).astype(np.float32)
 
 
-def _sign_bits(vectors: Floats) -> npt.NDArray[np.uint64]:
+def _halves(blobs: Sequence[bytes], dim: int) -> Halves:
+    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(-1, dim)
+
+
+def _sign_bits(vectors: Halves | Floats) -> npt.NDArray[np.uint64]:
     """Pack the signs of each vector into 64-bit words, one row per word."""
-    packed = np.packbits(vectors > 0, axis=1)
+    # The bits of a number are those of a whole number of the same sign, and NumPy compares these 15 times as fast.
+    whole = vectors.view(f"<i{vectors.dtype.itemsize}")
+    packed = np.packbits(whole > 0, axis=1)
     padding = -packed.shape[1] % 8
-    padded = np.pad(packed, ((0, 0), (0, padding)))
+    padded = np.pad(packed, ((0, 0), (0, padding))) if padding else packed
     return np.ascontiguousarray(padded.view(np.uint64).T)
 
 
@@ -103,7 +110,7 @@ class VectorShelf:
         codes = 0 if self._codes is None else self._codes.size
         return self._ids.nbytes + self._live.nbytes + self._bits.nbytes + rows + codes
 
-    def add(self, ids: npt.NDArray[np.int64], live: npt.NDArray[np.bool_], vectors: Floats) -> None:
+    def add(self, ids: npt.NDArray[np.int64], live: npt.NDArray[np.bool_], vectors: Halves) -> None:
         """Add vectors, each in the place that its document already has or at the end."""
         # Ids grow, so an id above the highest must be new. Of the others, some are known, and some belong to older
         # documents that were embedded only now.
@@ -124,7 +131,7 @@ class VectorShelf:
             place = self._place(item)
             if place is not None:
                 self._live[place] = False
-                self._put(slice(place, place + 1), np.zeros((1, self.dim), np.float32))
+                self._put(slice(place, place + 1), np.zeros((1, self.dim), np.float16))
                 # Zero is the id of no document: also a search about the past finds nothing there.
                 self._ids[place] = 0
                 self._places.pop(item, None)
@@ -143,7 +150,7 @@ class VectorShelf:
         if end > self._ids.shape[0]:
             self._grow(max(end + end // 4, 256))
 
-    def _append(self, ids: npt.NDArray[np.int64], live: npt.NDArray[np.bool_], vectors: Floats) -> None:
+    def _append(self, ids: npt.NDArray[np.int64], live: npt.NDArray[np.bool_], vectors: Halves) -> None:
         self.expect(len(ids))
         end = self.count + len(ids)
         place = slice(self.count, end)
@@ -154,13 +161,13 @@ class VectorShelf:
         self._highest = max(self._highest, int(ids.max()))
         self.count = end
 
-    def _put(self, place: slice, vectors: Floats) -> None:
+    def _put(self, place: slice, vectors: Halves | Floats) -> None:
         if self._rows is not None:
             self._rows[place] = vectors
             return
         self._bits[:, place] = _sign_bits(vectors)
         if self._codes is not None:
-            self._codes.put(place, vectors)
+            self._codes.put(place, vectors.astype(np.float32))
 
     def _give_up_rows(self, rows: Floats) -> None:
         """Replace the vectors by their sign bits and codes."""
@@ -234,6 +241,23 @@ def _smallest(values: npt.NDArray[np.generic], n: int) -> npt.NDArray[np.intp]:
     return np.argpartition(values, n)[:n] if n < len(values) else np.arange(len(values))
 
 
+class VectorReader(Protocol):
+    """A unit of work, as far as a shelf needs it."""
+
+    @property
+    def workspace(self) -> int:
+        """The id of the workspace."""
+        ...
+
+    def all(self, name: str, /, **params: Value) -> list[Row]:
+        """Return every row."""
+        ...
+
+    def pages(self, name: str, size: int, /, **params: Value) -> Iterator[list[tuple[Any, ...]]]:
+        """Return every row as a tuple, a page at a time."""
+        ...
+
+
 class VectorCache:
     """The shelves of recently searched workspaces, within a memory budget."""
 
@@ -242,7 +266,7 @@ class VectorCache:
         self._shelves: OrderedDict[tuple[int, int, int], VectorShelf] = OrderedDict()
         self._lock = RLock()
 
-    def shelf(self, unit: Unit, model_id: int, perspective_id: int, dim: int) -> VectorShelf:
+    def shelf(self, unit: VectorReader, model_id: int, perspective_id: int, dim: int) -> VectorShelf:
         """Return a shelf that is up to date with everything the unit can see."""
         key = (unit.workspace, model_id, perspective_id)
         with self._lock:
@@ -256,8 +280,9 @@ class VectorCache:
         return shelf
 
 
-def _catch_up(shelf: VectorShelf, unit: Unit, model_id: int, perspective_id: int) -> None:
+def _catch_up(shelf: VectorShelf, unit: VectorReader, model_id: int, perspective_id: int) -> None:
     """Load the rows that changed since the shelf's last look, a page at a time."""
+    place = {"model": model_id, "perspective": perspective_id}
     (row,) = unit.all("vectors.latest", model=model_id)
     latest, gone = row["revision"] or 0, row["gone"] or 0
     # What is deleted before a shelf first loads anything is never on it.
@@ -265,17 +290,24 @@ def _catch_up(shelf: VectorShelf, unit: Unit, model_id: int, perspective_id: int
         shelf.drop([each["item_id"] for each in unit.all("vectors.gone_since", after=shelf.gone)])
     shelf.gone = gone
     if latest - shelf.revision > PAGE:
-        params = {"model": model_id, "perspective": perspective_id, "after": shelf.revision}
-        (row,) = unit.all("vectors.changes", **params)
+        (row,) = unit.all("vectors.changes", **place, after=shelf.revision)
         shelf.expect(row["count"])
+    if not shelf.revision:
+        # Everything, in the order in which the rows lie: by revision, each of them would have to be looked up.
+        for page in unit.pages("vectors.every", PAGE, **place):
+            _shelve(shelf, page)
+        shelf.revision = latest
     while shelf.revision < latest:
-        rows = unit.all("vectors.changed", model=model_id, perspective=perspective_id, after=shelf.revision, limit=PAGE)
-        if rows:
-            shelf.add(
-                np.fromiter((row["item_id"] for row in rows), np.int64, len(rows)),
-                np.fromiter((row["live"] for row in rows), np.bool_, len(rows)),
-                unpack([row["vector"] for row in rows], shelf.dim),
-            )
+        rows = unit.pages("vectors.changed", PAGE, **place, after=shelf.revision, limit=PAGE)
+        page = next(rows, [])
+        _shelve(shelf, page)
         # A page that is not full was the last one. Revisions up to `latest` that did not come belong to other
         # perspectives, and need not be looked for again.
-        shelf.revision = rows[-1]["revision"] if len(rows) == PAGE else latest
+        shelf.revision = page[-1][3] if len(page) == PAGE else latest
+
+
+def _shelve(shelf: VectorShelf, page: Sequence[tuple[Any, ...]]) -> None:
+    """Add a page of rows: the document, whether it is current, the vector, its revision."""
+    if page:
+        ids, live, vectors, _ = zip(*page, strict=True)
+        shelf.add(np.array(ids, np.int64), np.array(live, np.bool_), _halves(vectors, shelf.dim))
