@@ -127,7 +127,12 @@ CREATE TABLE document (
     FOREIGN KEY (workspace_id, session_id) REFERENCES session (workspace_id, id)
 );
 CREATE INDEX document_by_embedding ON document (workspace_id, embedded_by, item_id);
+-- only: sqlite
+CREATE INDEX document_by_session ON document (workspace_id, session_id, item_id) WHERE session_id IS NOT NULL;
+-- end
+-- only: postgresql
 CREATE INDEX document_by_session ON document (workspace_id, session_id, item_id);
+-- end
 
 -- A synthesis that already says what a document says.
 CREATE TABLE cover (
@@ -417,7 +422,7 @@ CREATE TABLE observation_subject (
     PRIMARY KEY (workspace_id, observation_id, subject_id),
     FOREIGN KEY (workspace_id, observation_id) REFERENCES observation (workspace_id, id),
     FOREIGN KEY (workspace_id, subject_id) REFERENCES subject (workspace_id, id)
-);
+); -- small
 CREATE INDEX observation_subject_by_subject ON observation_subject (workspace_id, subject_id, since_id, observation_id);
 
 CREATE TABLE understanding_subject (
