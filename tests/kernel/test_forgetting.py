@@ -476,7 +476,7 @@ def test_a_document_of_no_faculty_is_forgotten_like_any_other(place: Workspace) 
 REFERRING = frozenset(
     (
         "access cluster compaction cover document edge embedding entry event exchange graph graph_file heartbeat held "
-        "import_source intention memory message mind_note note observation patrol perspective posting program_record "
+        "import_source intention memory message mind_note note observation patrol perspective program_record "
         "scene scheduled seen session signal source subject understanding usage"
     ).split()
 )

@@ -26,7 +26,8 @@ from everloom.kernel.search import Document, Standing
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.settings import Settings
 from everloom.store.address import sqlite_path
-from everloom.store.postgresql.store import impact
+from everloom.store.contract import IndexedWords
+from everloom.store.postings import item_of, postings_of, unpacked
 from tests.patience import finish, reading
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -228,16 +229,24 @@ def assert_file_is_sound(ask: Ask, documents: Sequence[dict[str, Any]]) -> None:
 
 
 def assert_postings_agree(ask: Ask, documents: Sequence[dict[str, Any]]) -> None:
-    """Prove that PostgreSQL's postings are what reading the documents again would give."""
-    expected = set()
+    """Prove that PostgreSQL's postings are what reading the documents again would give, each where it belongs."""
+    expected: Counter[tuple[int, str, int]] = Counter()
     for row in documents:
-        text, context = Counter(row["words"].split()), Counter(row["context_words"].split())
-        live = int(row["retired_at"] is None)
-        for term in text.keys() | context.keys():
-            weight = impact(text[term], context[term])
-            expected.add((row["workspace_id"], term, row["item_id"], live, round(weight, 9)))
-    found = ask("SELECT workspace_id, term, item_id, live, round(impact::numeric, 9)::float8 FROM posting")
-    assert {tuple(row.values()) for row in found} == expected
+        words = IndexedWords(row["item_id"], row["words"], row["context_words"], int(row["retired_at"] is None))
+        expected.update((row["workspace_id"], term, each) for term, (each,) in postings_of([words]).items())
+    # A part owns what is from its low end to that of the next part, the last one what is up to the word's `through`.
+    bounded = (
+        "SELECT workspace_id, term, 0::bigint AS low, NULL::bigint AS next, postings FROM term UNION ALL "
+        "SELECT p.workspace_id, p.term, p.low, COALESCE(lead(p.low) OVER (PARTITION BY p.workspace_id, p.term "
+        "ORDER BY p.low), t.through + 1), p.postings FROM posting AS p LEFT JOIN term AS t USING (workspace_id, term)"
+    )
+    found: Counter[tuple[int, str, int]] = Counter()
+    for row in ask(bounded):
+        held = unpacked(row["postings"])
+        assert all(row["low"] <= item_of(each) for each in held)
+        assert all(row["next"] is None or item_of(each) < row["next"] for each in held)
+        found.update((row["workspace_id"], row["term"], each) for each in held)
+    assert found == expected
 
 
 class Child:

@@ -27,6 +27,7 @@ from everloom.store.contract import EVERYTHING, Probe, Reach
 from everloom.store.migrations import steps
 from everloom.store.sqlite import vectors
 from everloom.store.sqlite.recent import IndexSize
+from tests.engines import PostgresServer
 from tests.store.ground import (
     NOW,
     Child,
@@ -157,6 +158,25 @@ def test_words_and_vectors_agree_with_the_documents_after_anything(
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much]
     run_state_machine_as_test(
         machine, settings=settings(max_examples=8, stateful_step_count=20, deadline=None, suppress_health_check=checks)
+    )
+
+
+@pytest.fixture
+def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let PostgreSQL's lists of documents be divided as soon as they hold three."""
+    monkeypatch.setattr("everloom.store.postings.PART", 2)
+    monkeypatch.setattr("everloom.store.postgresql.words.PART", 2)
+
+
+@pytest.mark.promise("index.agrees-with-documents")
+@pytest.mark.usefixtures("short_parts")
+def test_words_agree_with_the_documents_however_their_postings_are_divided(
+    postgres_server: PostgresServer,
+) -> None:
+    machine = type("DividedShelves", (Shelves,), {"lend": staticmethod(postgres_server.database)})
+    checks = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=8, stateful_step_count=30, deadline=None, suppress_health_check=checks)
     )
 
 

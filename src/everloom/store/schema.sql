@@ -212,17 +212,19 @@ CREATE VIRTUAL TABLE words USING fts5 (
 );
 -- end
 -- only: postgresql
+-- The word index (store/postings.py). A posting says that a document holds a word; those of a word's newest documents
+-- are in its own row, those of documents up to `through` in parts, each of which owns the ids from its `low` on.
+ALTER TABLE term ADD COLUMN through BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE term ADD COLUMN postings BYTEA NOT NULL DEFAULT '';
+-- Rows grow; with some room left in its page, a row can be written anew there, and no index changes.
+ALTER TABLE term SET (fillfactor = 80);
 CREATE TABLE posting (
-    workspace_id BIGINT NOT NULL,
+    workspace_id BIGINT NOT NULL REFERENCES workspace (id),
     term TEXT NOT NULL,
-    item_id BIGINT NOT NULL,
-    live BIGINT NOT NULL,
-    -- How much the term says about the document: saturating counts, the context at half weight.
-    impact DOUBLE PRECISION NOT NULL,
-    PRIMARY KEY (workspace_id, term, item_id) INCLUDE (live, impact),
-    FOREIGN KEY (workspace_id, item_id) REFERENCES document (workspace_id, item_id)
+    low BIGINT NOT NULL,
+    postings BYTEA NOT NULL,
+    PRIMARY KEY (workspace_id, term, low)
 );
-CREATE INDEX posting_by_item ON posting (workspace_id, item_id);
 -- end
 
 -- An angle from which texts are embedded; only models that follow instructions use more than the general one.

@@ -15,6 +15,7 @@ from everloom.store.checksums import CONTENT, complaint, is_intact
 from everloom.store.contract import IndexedWords, Store, Unit
 from everloom.store.engine import count_words
 from everloom.store.migrations import workspace_tables
+from everloom.store.postings import postings_of, unpacked
 
 _NOWHERE = 0
 # Named one by one; of more, only the number is told.
@@ -63,7 +64,7 @@ def _table_problems(store: Store, table: str, place: Mapping[str, Any]) -> Itera
 
 
 def derived_problems(store: Store) -> list[str]:
-    """Count the words of every workspace again, and compare the counts with those that are stored."""
+    """Read the words of every workspace again, and compare what is made of them with what is stored."""
     with store.read(_NOWHERE) as unit:
         places = [(row["id"], str(row["name"])) for row in unit.all("kernel.workspace_all")]
     found = []
@@ -96,8 +97,29 @@ def _count_problems(unit: Unit) -> Iterator[tuple[str, str]]:
     stored = {str(row["term"]): row["documents"] for row in unit.rows_of("term")}
     if Counter({term: count for term, count in stored.items() if count}) != Counter(counts.terms):
         yield "the counts of words", "do not match its documents"
+    if unit.engine == "postgresql" and _sums_of_postings(unit) != _sums_of_documents(unit):
+        yield "the index of words", "does not match its documents"
+
+
+# A sum for each word instead of all that is summed up: a large workspace has more postings than memory should hold.
+def _sums_of_postings(unit: Unit) -> Counter[str]:
+    """Add up the postings that are stored, by word."""
+    sums: Counter[str] = Counter()
+    for table in ("term", "posting"):
+        for row in unit.rows_of(table):
+            sums[str(row["term"])] += sum(unpacked(cast("bytes", row["postings"])))
+    return +sums
+
+
+def _sums_of_documents(unit: Unit) -> Counter[str]:
+    """Add up the postings that the documents should have, by word."""
+    sums: Counter[str] = Counter()
+    for each in _words_of(unit):
+        sums.update({term: posting for term, (posting,) in postings_of([each]).items()})
+    return sums
 
 
 def _words_of(unit: Unit) -> Iterator[IndexedWords]:
     for row in unit.rows_of("document"):
-        yield IndexedWords(cast("int", row["item_id"]), str(row["words"]), str(row["context_words"]), 1)
+        live = int(row["retired_at"] is None)
+        yield IndexedWords(cast("int", row["item_id"]), str(row["words"]), str(row["context_words"]), live)

@@ -6,7 +6,6 @@ A unit of work runs named statements, takes ids, maintains postings, and leaves 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,10 +39,8 @@ from everloom.store.engine import (
     Constants,
     Need,
     Pool,
-    WordCounts,
     best_hits,
     check_state,
-    count_words,
     indexed_words,
     nearest_first,
     refuse_write,
@@ -57,6 +54,7 @@ from everloom.store.migrations import (
     read_table,
     refuse_older,
 )
+from everloom.store.postgresql import words
 from everloom.store.postgresql.beginning import (
     NOWHERE,
     Numbering,
@@ -75,6 +73,7 @@ from everloom.store.postgresql.opening import (
     version_of,
 )
 from everloom.store.postgresql.scrubbing import IN_USE, scrub
+from everloom.store.postings import postings_of
 from everloom.store.statements import sealings, statements
 from everloom.store.verifying import content_problems, derived_problems
 
@@ -89,7 +88,7 @@ _LONG_SECONDS = 3_600.0
 _LIMITS = StoreLimits()
 # Rows that wait at most until they are sent.
 _MOST_WAITING = 1_000
-_Given = Value | Sequence[int] | Sequence[str] | Sequence[float] | HalfVector
+_Given = Value | Sequence[int] | Sequence[str] | Sequence[bytes] | HalfVector
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,37 +215,21 @@ class PostgresUnit:
         return self._constants.get(key, read)
 
     def index_words(self, item_ids: Sequence[int]) -> None:
-        """Write a posting for each word of each document, and add the words to the counts."""
-        self.index_fresh(self._words_of(item_ids))
+        """Add documents to the postings of their words, and the words to the counts."""
+        words.index(self, self._words_of(item_ids))
 
     def _words_of(self, item_ids: Sequence[int]) -> list[IndexedWords]:
         return indexed_words(self.all("words.of_documents", ids=list(item_ids)))
 
     def index_fresh(self, documents: Sequence[IndexedWords]) -> None:
-        """Write the postings of documents that were just written, and add the words to the counts."""
-        postings = [
-            (term, each.item_id, each.live, impact(text[term], context[term]))
-            for each in documents
-            for text, context in [(Counter(each.words.split()), Counter(each.context_words.split()))]
-            for term in text.keys() | context.keys()
-        ]
-        # Sorted by the key of the table, so that neighbouring entries of its index are written together.
-        terms, items, lives, impacts = zip(*sorted(postings), strict=True) if postings else ((), (), (), ())
-        self.send("words.index_add", terms=terms, items=items, lives=lives, impacts=impacts)
-        self._count(count_words(documents))
+        """Add documents that were just written to the postings of their words, and the words to the counts."""
+        words.index_newest(self, documents, postings_of(documents))
 
     def unindex_words(self, item_ids: Sequence[int]) -> list[IndexedWords]:
-        """Delete the documents' postings, and subtract their words from the counts."""
+        """Remove documents from the postings of their words, and the words from the counts."""
         known = self._words_of(item_ids)
-        self._count(count_words(known).signed(-1))
-        self.send("words.index_drop", ids=list(item_ids))
+        words.unindex(self, known)
         return known
-
-    def _count(self, counts: WordCounts) -> None:
-        self.send(
-            "words.tally_count", documents=counts.documents, words=counts.words, context_words=counts.context_words
-        )
-        self.send("words.term_count", terms=list(counts.terms), counts=list(counts.terms.values()))
 
     def count_holding(self, terms: Collection[str]) -> dict[str, int]:
         """Count the documents that hold each of the words; a word that no document holds is absent."""
@@ -254,10 +237,7 @@ class PostgresUnit:
 
     def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
         """Find the documents that contain any of the terms, ranked by each term's impact and weight."""
-        asked: dict[str, _Given] = {"terms": list(weights), "weights": list(weights.values()), "limit": limit}
-        if reach == EVERYTHING:
-            return [row["id"] for row in self.all("words.find", **asked)]
-        return [row["id"] for row in self.all("words.find_within", **asked, **reach.params)]
+        return words.candidates(self, weights, limit, reach)
 
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
         """Store one half-precision vector for each document, replacing an older one."""
@@ -343,11 +323,6 @@ class PostgresUnit:
         """Complete up to `limit` rows of this workspace by a fill step."""
         given = {"workspace": self.workspace, "limit": limit}
         return self._connection.execute(batch_of("postgresql", step).encode(), given).rowcount
-
-
-def impact(text_count: int, context_count: int) -> float:
-    """Weight a word by how often a document uses it: each repetition adds less, and the context counts half."""
-    return text_count / (text_count + 1.2) + 0.5 * context_count / (context_count + 1.2)
 
 
 def _to_native(table: str, row: Mapping[str, Value]) -> dict[str, _Given]:

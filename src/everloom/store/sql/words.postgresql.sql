@@ -1,20 +1,49 @@
--- The word index of PostgreSQL: a table of postings. Candidates are ranked by the weights that the caller gives the
--- terms; exact scores are computed from the documents afterwards.
+-- The word index of PostgreSQL: postings, many of them packed into one value (store/postings.py). Candidates are ranked by
+-- the weights that the caller gives the terms; exact scores are computed from the documents afterwards.
 
 -- name: index_add
--- Add documents to the word index.
-INSERT INTO posting (workspace_id, term, item_id, live, impact)
-SELECT :workspace, * FROM unnest(:terms::text[], :items::bigint[], :lives::bigint[], :impacts::float8[]);
+-- Add documents to the counts and the newest postings of words; a row that has become full is given back.
+-- The new postings come first: what stood there then ends the row before and after, and the log repeats neither end.
+-- With a conflict clause, Citus writes what it unnests into the one shard; without, it would copy, which the guard forbids.
+INSERT INTO term (workspace_id, term, documents, postings)
+SELECT :workspace, * FROM unnest(:terms::text[], :counts::bigint[], :postings::bytea[])
+ON CONFLICT (workspace_id, term) DO UPDATE SET documents = term.documents + excluded.documents,
+    postings = excluded.postings || term.postings
+RETURNING CASE WHEN octet_length(postings) > :most THEN term END AS term, through,
+    CASE WHEN octet_length(postings) > :most THEN postings END AS postings;
 
 -- name: index_drop
--- Remove documents from the word index.
-DELETE FROM posting WHERE workspace_id = :workspace AND item_id IN (:*ids);
+-- Remove documents from the counts and the newest postings of words.
+UPDATE term SET documents = term.documents - asked.documents, postings = asked.postings
+FROM unnest(:terms::text[], :counts::bigint[], :postings::bytea[]) AS asked (term, documents, postings)
+WHERE term.workspace_id = :workspace AND term.term = asked.term;
 
--- name: term_count
--- Change the number of documents in which words occur.
-INSERT INTO term (workspace_id, term, documents)
-SELECT :workspace, * FROM unnest(:terms::text[], :counts::bigint[])
-ON CONFLICT (workspace_id, term) DO UPDATE SET documents = term.documents + excluded.documents;
+-- name: index_settle
+-- Leave only the newest postings of words in their rows, once the others are in parts.
+UPDATE term SET through = asked.through, postings = asked.postings
+FROM unnest(:terms::text[], :throughs::bigint[], :postings::bytea[]) AS asked (term, through, postings)
+WHERE term.workspace_id = :workspace AND term.term = asked.term;
+
+-- name: heads_of
+-- Read the newest postings of words, and up to which document the others are in parts.
+SELECT term, through, postings FROM term WHERE workspace_id = :workspace AND term IN (:*terms);
+
+-- name: parts_of
+-- Read the parts that own some documents' postings.
+SELECT p.term, p.low, p.postings FROM unnest(:terms::text[], :items::bigint[]) AS asked (term, item)
+CROSS JOIN LATERAL (SELECT o.term, o.low, o.postings FROM posting AS o
+    WHERE o.workspace_id = :workspace AND o.term = asked.term AND o.low <= asked.item ORDER BY o.low DESC LIMIT 1) AS p;
+
+-- name: parts_put
+-- Write parts of words' postings.
+INSERT INTO posting (workspace_id, term, low, postings)
+SELECT :workspace, * FROM unnest(:terms::text[], :lows::bigint[], :postings::bytea[])
+ON CONFLICT (workspace_id, term, low) DO UPDATE SET postings = excluded.postings;
+
+-- name: parts_drop
+-- Delete parts that hold nothing any more.
+DELETE FROM posting USING unnest(:terms::text[], :lows::bigint[]) AS asked (term, low)
+WHERE posting.workspace_id = :workspace AND posting.term = asked.term AND posting.low = asked.low;
 
 -- name: document_sample
 -- Find the first document from each of some points on: a sample of the memory, if the points are spread over it.
@@ -23,21 +52,10 @@ SELECT DISTINCT (SELECT d.item_id FROM document AS d
 FROM unnest(:points::bigint[]) AS p (value);
 
 -- name: find
--- Find current documents that contain any of the words, best first.
-SELECT p.item_id AS id FROM unnest(:terms::text[], :weights::float8[]) AS asked (term, weight)
-JOIN posting AS p ON p.workspace_id = :workspace AND p.term = asked.term
-WHERE p.live = 1
-GROUP BY p.item_id ORDER BY SUM(asked.weight * p.impact) DESC, p.item_id LIMIT :limit;
-
--- name: find_within
--- Find documents by their words, limited to some kinds, times and a moment of knowledge.
-SELECT p.item_id AS id FROM unnest(:terms::text[], :weights::float8[]) AS asked (term, weight)
-JOIN posting AS p ON p.workspace_id = :workspace AND p.term = asked.term
-JOIN document AS d ON d.workspace_id = :workspace AND d.item_id = p.item_id
-WHERE (:every_kind = 1 OR d.kind IN (:*kinds))
-    AND d.happened_at BETWEEN :happened_from AND :happened_until
-    AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of)
-GROUP BY p.item_id ORDER BY SUM(asked.weight * p.impact) DESC, p.item_id LIMIT :limit;
+-- Read the postings of words.
+SELECT term, postings FROM term WHERE workspace_id = :workspace AND term IN (:*terms)
+UNION ALL
+SELECT term, postings FROM posting WHERE workspace_id = :workspace AND term IN (:*terms);
 
 -- name: fold (global)
 -- Do nothing: autovacuum maintains the postings.

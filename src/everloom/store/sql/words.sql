@@ -23,16 +23,6 @@ INSERT INTO words (words, rank) VALUES ('merge', 500);
 -- The workspace is part of every word of the query, so no other filter is needed.
 SELECT rowid - :base AS id, bm25(words, 1.0, 0.5) AS score FROM words WHERE words MATCH :query ORDER BY score LIMIT :limit;
 
--- name: find_within
--- Find documents by their words, limited to some kinds, times and a moment of knowledge.
-SELECT d.item_id AS id, bm25(w.words, 1.0, 0.5) AS score FROM words AS w
-JOIN document AS d ON d.workspace_id = :workspace AND d.item_id = w.rowid - :base
-WHERE w.words MATCH :query
-    AND (:every_kind = 1 OR d.kind IN (:*kinds))
-    AND d.happened_at BETWEEN :happened_from AND :happened_until
-    AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of)
-ORDER BY score LIMIT :limit;
-
 -- name: within
 -- Select those documents that are within a search's reach.
 SELECT d.item_id AS id FROM document AS d

@@ -30,3 +30,13 @@ LEFT JOIN document AS d ON d.workspace_id = :workspace AND d.item_id > t.through
 -- name: averages (global)
 -- Read how many documents the word index holds and how long they are, in FTS5's own form.
 SELECT block FROM words_data WHERE id = 1;
+
+-- name: find_within
+-- Find documents by their words, limited to some kinds, times and a moment of knowledge.
+SELECT d.item_id AS id, bm25(w.words, 1.0, 0.5) AS score FROM words AS w
+JOIN document AS d ON d.workspace_id = :workspace AND d.item_id = w.rowid - :base
+WHERE w.words MATCH :query
+    AND (:every_kind = 1 OR d.kind IN (:*kinds))
+    AND d.happened_at BETWEEN :happened_from AND :happened_until
+    AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of)
+ORDER BY score LIMIT :limit;
