@@ -130,8 +130,10 @@ def assert_each_was_done_once(url: str, count: int) -> None:
         assert ask("SELECT id FROM note WHERE patrol_id IS NULL") == []
         events = Counter(row["operation"] for row in ask("SELECT operation FROM event"))
         assert (events["patrol"], events["graph.core"], events["graph.reflection"]) == (count, GRAPHS, GRAPHS)
-        vectors = Counter(row["item_id"] for row in ask("SELECT item_id FROM embedding WHERE live = 1"))
-        texts = {row["item_id"] for row in ask("SELECT item_id FROM document WHERE retired_at IS NULL")}
+        live = ask("SELECT workspace_id, item_id FROM embedding WHERE live = 1")
+        vectors = Counter((row["workspace_id"], row["item_id"]) for row in live)
+        present = ask("SELECT workspace_id, item_id FROM document WHERE retired_at IS NULL")
+        texts = {(row["workspace_id"], row["item_id"]) for row in present}
         assert vectors.keys() == texts
         assert set(vectors.values()) == {1}
     assert_agreement(url)

@@ -24,6 +24,7 @@ from everloom.store.sqlite.checking import file_problems
 from everloom.store.sqlite.versions import defects_of
 from everloom.store.statements import Engine
 from everloom.store.transfer import restore
+from tests.engines import ROLE
 from tests.store.ground import as_superuser, asking, is_sqlite, note, open_at, revise, rows_of
 
 # The migration that gave rows their checksums.
@@ -43,11 +44,12 @@ def taking_back(engine: Engine) -> list[str]:
         for each in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", later)
         if each[0] not in tables and each not in dropped
     ]
+    sequences = re.findall(r"DROP SEQUENCE (\w+)", later)
     return [
         *indexes,
         *(f"DROP TABLE {table}" for table in reversed(tables)),
         *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in reversed(columns)),
-        *(f"CREATE SEQUENCE {name}" for name in re.findall(r"DROP SEQUENCE (\w+)", later)),
+        *(f"CREATE SEQUENCE {name}; ALTER SEQUENCE {name} OWNER TO {ROLE}" for name in sequences),
     ]
 
 

@@ -38,17 +38,20 @@ def kill_at_random(nursery: Nursery, url: str, seed: int) -> list[list[str]]:
     return nursery.reap()
 
 
+def key_of(row: dict[str, Any]) -> tuple[str, str]:
+    return str(row["workspace_id"]), str(row["item_id"])
+
+
 def assert_all_is_there(url: str, acknowledged: list[list[str]]) -> None:
     """Prove that every acknowledged operation is kept, and that every operation in the journal is whole."""
-    documents = {str(row["item_id"]): row for row in rows_of(url, "SELECT * FROM document")}
-    useful = {str(row["item_id"]) for row in rows_of(url, "SELECT item_id FROM access WHERE useful > 0")}
+    documents = {key_of(row): row for row in rows_of(url, "SELECT * FROM document")}
+    useful = {key_of(row) for row in rows_of(url, "SELECT workspace_id, item_id FROM access WHERE useful > 0")}
     for verb, place, *ids in acknowledged:
         for item in ids:
-            row = documents[item]
-            assert str(row["workspace_id"]) == place
+            row = documents[place, item]
             assert verb != "revised" or row["text"].startswith("revised")
             assert verb != "retired" or row["retired_at"] is not None
-            assert verb != "marked" or item in useful
+            assert verb != "marked" or (place, item) in useful
     counted = rows_of(url, "SELECT detail FROM event WHERE operation = 'add'")
     assert sum(int(row["detail"].removeprefix('{"count": ').removesuffix("}")) for row in counted) == len(documents)
 
