@@ -15,6 +15,8 @@ from everloom.exports import move, read, stay, write
 from everloom.kernel.tokens import Tokens
 from everloom.loom import Loom
 from everloom.sample import SAMPLE_NAME
+from tests.conftest import Lend
+from tests.engines import PostgresServer
 from tests.exports.conftest import Ends, FullMemory
 from tests.exports.doomed import Doomed
 from tests.exports.ground import content_of, open_there
@@ -160,6 +162,32 @@ def test_whatever_a_live_writer_was_told_is_kept_has_moved_along(ends: Ends) -> 
         place = target.workspace("James the sailor")
         with target.store.read(place.info.id) as unit:
             assert set(mover.kept) <= {row["text"] for row in unit.rows_of("document")}
+
+
+@pytest.mark.promise("move.nothing-acknowledged-is-lost")
+def test_a_workspace_moves_between_two_servers_while_others_write_in_both(
+    made_database: Lend, postgres_server: PostgresServer
+) -> None:
+    with (
+        made_database() as here,
+        postgres_server.database() as there,
+        open_there(here) as loom,
+        open_there(there) as target,
+    ):
+        grown(loom)
+        known = loom.workspace("james").semantic.remember(["James"], "James moves to another town.").id
+        with Writer(loom, "audrey") as behind, Writer(target, "resident") as ahead:
+            so_far = len(behind.kept), len(ahead.kept)
+            move(loom, "james", target)
+            wait_until(lambda: len(behind.kept) > so_far[0] and len(ahead.kept) > so_far[1], "both to go on")
+        assert behind.refused == ahead.refused == []
+        place = target.workspace("james")
+        assert place.search("town")[0].id == known
+        assert place.semantic.remember(["James"], "James has arrived.").id > known
+        # A place that shares its ids with the one that came.
+        assert {hit.text for hit in target.workspace("resident").search("James")} <= set(ahead.kept)
+        with target.store.read(place.info.id) as unit:
+            assert not {row["text"] for row in unit.rows_of("document")} & set(ahead.kept)
 
 
 @pytest.mark.promise("move.tells-where-it-went")

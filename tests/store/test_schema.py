@@ -17,8 +17,9 @@ from everloom.clock import ManualClock
 from everloom.loom import Loom
 from everloom.store import open_store
 from everloom.store.address import sqlite_path
-from everloom.store.migrations import steps, translate
+from everloom.store.migrations import steps, tables, translate
 from everloom.store.postgresql.opening import GUARD, VERSIONS
+from everloom.store.statements import statements
 from everloom.store.transfer import restore
 from tests.store.ground import NOW, is_sqlite, note, open_at, rows_of
 
@@ -113,6 +114,31 @@ def test_every_table_of_a_workspace_is_guarded_also_against_its_owner(postgres_u
     found = rows_of(postgres_url, GUARDED)
     assert len(found) > 15
     assert [row["name"] for row in found if not (row["guarded"] and row["has_policy"])] == []
+
+
+@pytest.mark.promise("store.distributed")
+def test_guards_and_statements_are_such_that_a_cluster_takes_them(postgres_url: str, clock: ManualClock) -> None:
+    open_store(postgres_url, clock).close()
+    guards = rows_of(postgres_url, "SELECT DISTINCT pg_get_expr(polqual, polrelid) AS guard FROM pg_policy")
+    assert [row["guard"] for row in guards] == [
+        "(workspace_id = (current_setting('everloom.workspace'::text, true))::bigint)"
+    ]
+    assert rows_of(postgres_url, SEQUENCES) == []
+    for name, text in statements("postgresql").items():
+        # Rows that come from no table of the workspace would be copied to its node, which the guards refuse.
+        read = re.search(r"INSERT INTO \w+ \([^)]*\)\s*SELECT .*?FROM (\w+)", text, re.DOTALL)
+        assert read is None or read[1] in tables("postgresql"), name
+        assert not re.search(r"VALUES \([^;]*\(SELECT|nextval", text), name
+
+
+@pytest.mark.promise("store.row-level-security")
+def test_the_guard_is_asked_once_per_statement_and_not_once_per_row(postgres_url: str, two_places: Loom) -> None:
+    with open_at(postgres_url) as loom, loom.store.read(loom.workspace("james").info.id) as unit:
+        connection: psycopg.Connection[dict[str, Any]] = unit._connection  # type: ignore[attr-defined]
+        plan = connection.execute(f"EXPLAIN SELECT * FROM document WHERE workspace_id = {unit.workspace}".encode())
+        lines = [row["QUERY PLAN"].strip() for row in plan.fetchall()]
+    (asked,) = [line for line in lines if "current_setting" in line]
+    assert asked.startswith("One-Time Filter")
 
 
 @pytest.fixture

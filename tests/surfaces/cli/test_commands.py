@@ -418,6 +418,12 @@ def test_migrate_says_what_to_back_up_and_waits_for_a_decision(
         assert call("search", "James", "--json").code == 0
 
 
+def test_a_file_is_not_spread_over_machines(call: Call) -> None:
+    refused = call("store", "distribute", "--json")
+    assert refused.code == 2
+    assert "postgresql://" in refused.envelope["error"]["hint"]
+
+
 def test_a_backup_is_restored_elsewhere(calling: Callable[[str], Call], store_url: str, tmp_path: Path) -> None:
     (item,) = filled(store_url, "James sails.")
     copy = str(tmp_path / "copy.db")

@@ -103,8 +103,8 @@ def leaves(command: click.Command, path: str = "") -> Iterator[tuple[str, click.
         yield from leaves(child, f"{path} {name}".strip())
 
 
-# These speak a protocol, and are tested where that protocol is.
-SERVING = {"gateway", "mcp", "serve", "jobs carry", *(f"hook {event}" for event in EVENTS)}
+# These speak a protocol, and are tested where that protocol is; the last one needs a cluster.
+SERVING = {"gateway", "mcp", "serve", "jobs carry", *(f"hook {event}" for event in EVENTS), "store distribute"}
 LEAVES = {path: command for path, command in leaves(root) if path not in SERVING}
 
 

@@ -120,7 +120,9 @@ def _begin(being: Being, lease: Lease) -> tuple[PatrolRun, list[str]]:
             reason = _why_now(unit, being) or "asked"
             # Ids grow in commit order: every note that exists already has a smaller one.
             (fresh,) = register(unit, TASK, tx.at)
-            unit.send("episodic.patrol_add", id=fresh, reason=reason, at=to_micros(tx.at))
+            last = unit.all("episodic.patrol_recent", before=FOREVER, limit=1)
+            number = last[0]["number"] + 1 if last else 1
+            unit.send("episodic.patrol_add", id=fresh, number=number, reason=reason, at=to_micros(tx.at))
             (row,) = unit.all("episodic.patrol_open")
         done = {step["step"] for step in unit.all("episodic.step_of", ids=[row["id"]])}
     run = value_from(PatrolRun, row, being=being, op=op, thinker=being.thinker())

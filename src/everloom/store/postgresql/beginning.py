@@ -6,6 +6,8 @@ Owns the text of the one round trip that begins a unit, and of the one that ends
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from everloom.store.contract import Numbers
 from everloom.store.statements import statements
@@ -17,69 +19,88 @@ NOWHERE = 0
 _STORE_BITS, _COUNT_BITS = 33, 20
 
 _SQL = statements("postgresql")
-# Which life of the store this is, and how the workspace stands. Reading it also takes a lock until the end of the unit,
-# for which a restore and a migration wait, so that neither happens in the middle of one.
-_LIFE = _SQL["kernel.life"].replace("%(workspace)s", "{workspace}")
+_NUMBERS = ("workspace", "item", "revision")
+
+
+def _template(name: str) -> str:
+    """Read a named statement as a text into which numbers are written; only numbers ever are."""
+    text = _SQL[name]
+    for each in _NUMBERS:
+        text = text.replace(f"%({each})s", f"{{{each}}}")
+    return text
+
+
+# Everything in one round trip, and nothing for longer than the transaction: behind a pooler, the next one may be on
+# another connection. Reading `life` also takes a lock until the end of the unit, for which a restore and a migration
+# wait, so that neither happens in the middle of one.
+_WORKSPACE = "SET LOCAL everloom.workspace = '{workspace}'"
 # A transaction in which the client does nothing for so long is ended by the server, and its locks with it: the client
 # is frozen or gone without a farewell.
-_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '120s'; "
-# Everything in one round trip, and nothing for longer than the transaction: behind a pooler, the next one may be on
-# another connection. With an iterative scan, an approximate index goes on until the page is full, however
-# many rows a filter removes; it may return them slightly out of order, and `nearest_first` sorts them.
+_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '120s'"
+# With an iterative scan, an approximate index goes on until the page is full, however many rows a filter removes; it
+# may return them slightly out of order, and `nearest_first` sorts them.
 _READ = (
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL everloom.workspace = '{workspace}'; "
-    "SET LOCAL statement_timeout = '{longest}ms'; SET LOCAL lock_timeout = '{patience}ms'; " + _IDLE + ""
-    "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 100; " + _LIFE
+    _WORKSPACE,
+    "SET LOCAL statement_timeout = '{longest}ms'",
+    "SET LOCAL lock_timeout = '{patience}ms'",
+    _IDLE,
+    "SET LOCAL hnsw.iterative_scan = relaxed_order",
+    "SET LOCAL hnsw.ef_search = 100",
+    _template("kernel.life"),
 )
+# The table that a restore and a migration lock before any other comes first here, too: two who take locks in different
+# orders can wait for each other for ever.
+_WRITE = (_WORKSPACE, "SET LOCAL lock_timeout = '{patience}ms'", _IDLE, _SQL["kernel.store_identity"])
 # The numbers and the state of the workspace are read once the lock is held: whoever held it before may have changed
 # them. All of it counts as one wait, because a row is waited for in more than one step, each with a time limit of its
 # own.
 _LOCK = (
-    "SET LOCAL statement_timeout = '{patience}ms'; {first}"
-    + "; ".join(
-        _SQL[f"kernel.{name}"].replace("%(workspace)s", "{workspace}") for name in ("lock_take", "numbers_read")
-    )
-    + "; "
-    + _LIFE
-    + "; SET LOCAL statement_timeout = '{longest}ms'"
+    _template("kernel.lock_take"),
+    _template("kernel.numbers_read"),
+    _template("kernel.life"),
+    "SET LOCAL statement_timeout = '{longest}ms'",
 )
-_WRITE = (
-    "BEGIN; SET LOCAL everloom.workspace = '{workspace}'; SET LOCAL lock_timeout = '{patience}ms'; " + _IDLE + "{haste}"
-)
-# The table that a restore and a migration lock before any other comes first here, too: two who take locks in different
-# orders can wait for each other for ever.
-_IDENTITY = _SQL["kernel.store_identity"] + "; "
-_ADD = _SQL["kernel.lock_add"].replace("%(workspace)s", "{workspace}") + "; "
+_PATIENCE = "SET LOCAL statement_timeout = '{patience}ms'"
 # What a power failure may undo.
-_HASTE = "SET LOCAL synchronous_commit = off; "
-_SAVE = _SQL["kernel.numbers_save"]
-for _name in ("workspace", "item", "revision"):
-    _SAVE = _SAVE.replace(f"%({_name})s", f"{{{_name}}}")
+_HASTE = "SET LOCAL synchronous_commit = off"
+# Without it, the nodes of a cluster do not learn in which workspace a transaction is.
+_SPREAD = "SET LOCAL citus.propagate_set_commands = 'local'"
+_SAVE = _template("kernel.numbers_save")
 
 
-def begin_reading(workspace: int, *, longest: float, patience: float) -> str:
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many seconds a unit waits for others, and how long one of its statements may take."""
+
+    waiting: float
+    longest: float
+
+    def written(self, workspace: int, texts: Iterable[str]) -> list[str]:
+        """Write the limits and the workspace into statements."""
+        # No limit at all is what 0 would mean to the server.
+        waiting, longest = (max(1, round(seconds * 1000)) for seconds in (self.waiting, self.longest))
+        return [text.format(workspace=int(workspace), patience=waiting, longest=longest) for text in texts]
+
+
+def begin_reading(workspace: int, patience: Patience) -> list[str]:
     """Write the statements that begin a unit which sees a snapshot of the database."""
-    return _READ.format(workspace=int(workspace), longest=_millis(longest), patience=_millis(patience))
+    return ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", *patience.written(workspace, _READ)]
 
 
-def begin_writing(workspace: int, *, longest: float, patience: float, is_durable: bool) -> str:
+def begin_writing(workspace: int, patience: Patience, *, is_durable: bool) -> list[str]:
     """Write the statements that begin a unit which writes, once it holds the lock."""
-    begin = _WRITE.format(workspace=int(workspace), patience=_millis(patience), haste="" if is_durable else _HASTE)
-    return begin + _lock(workspace, longest, patience, _IDENTITY)
+    haste = () if is_durable else (_HASTE,)
+    return ["BEGIN", *patience.written(workspace, (*haste, _PATIENCE, *_WRITE, *_LOCK))]
 
 
-def begin_first(workspace: int, *, longest: float, patience: float) -> str:
+def begin_first(workspace: int, patience: Patience) -> list[str]:
     """Write the statements with which the first writer of a workspace makes its lock, and takes it."""
-    return _lock(workspace, longest, patience, _ADD.format(workspace=int(workspace)))
+    return patience.written(workspace, (_PATIENCE, _template("kernel.lock_add"), *_LOCK))
 
 
-def _lock(workspace: int, longest: float, patience: float, first: str) -> str:
-    return _LOCK.format(workspace=int(workspace), longest=_millis(longest), patience=_millis(patience), first=first)
-
-
-def _millis(seconds: float) -> int:
-    # No limit at all is what 0 would mean to the server.
-    return max(1, round(seconds * 1000))
+def spread(begin: Sequence[str]) -> list[str]:
+    """Let the nodes of a cluster share the settings of a transaction."""
+    return [begin[0], _SPREAD, *begin[1:]] if begin[0].startswith("BEGIN") else list(begin)
 
 
 class Numbering:

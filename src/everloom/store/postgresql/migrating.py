@@ -20,6 +20,7 @@ from psycopg import errors
 from everloom.clock import Clock, to_micros
 from everloom.store.address import redact
 from everloom.store.checksums import CONTENT, seal_row, sealed_rows, unsealed_rows
+from everloom.store.contract import StoreLimits
 from everloom.store.migrations import (
     FIRST_RECORDED,
     MigrationStep,
@@ -30,6 +31,14 @@ from everloom.store.migrations import (
     open_fills,
 )
 from everloom.store.migrations.additions import Addition, additions
+from everloom.store.postgresql.distributing import (
+    Distributed,
+    count_nodes,
+    distribute_tables,
+    is_distributed,
+    need_citus,
+    undistributed,
+)
 from everloom.store.postgresql.faults import translate_error
 from everloom.store.postgresql.opening import (
     GUARD,
@@ -40,6 +49,7 @@ from everloom.store.postgresql.opening import (
     connect,
     need_vectors,
     oldest_of,
+    prepare,
     to_neutral,
     version_of,
 )
@@ -65,12 +75,17 @@ SELECT i.indisvalid AS is_valid, EXISTS (
     SELECT 1 FROM pg_stat_progress_create_index AS p WHERE p.index_relid = i.indexrelid
 ) AS is_being_built FROM pg_index AS i WHERE i.indexrelid = to_regclass(%s)
 """
+# Shows every row to a transaction that is in no workspace, until the guards are there again.
 _UNGUARD = """
 DO $$
 DECLARE name TEXT;
 BEGIN
-    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
+    FOR name IN
+        SELECT tablename FROM pg_policies WHERE schemaname = current_schema() AND policyname = 'one_workspace'
+    LOOP
+        EXECUTE format('DROP POLICY one_workspace ON %I', name);
         EXECUTE format('ALTER TABLE %I NO FORCE ROW LEVEL SECURITY', name);
+        EXECUTE format('ALTER TABLE %I DISABLE ROW LEVEL SECURITY', name);
     END LOOP;
 END $$
 """
@@ -118,6 +133,29 @@ def migrate(url: str, clock: Clock, safety: Safety) -> tuple[str, ...]:
             return bring_up_to_date(connection, address, clock, _LOCK_SECONDS, safety=safety, is_whole=True)
     except psycopg.Error as error:
         raise translate_error(error, address) from error
+
+
+def distribute(url: str, clock: Clock) -> Distributed:
+    """Spread the tables of a store over the nodes of its cluster; others may not be writing meanwhile, and wait."""
+    address = redact(url)
+    prepare(url, address, clock, StoreLimits())
+    with connect(url, address) as connection:
+        try:
+            need_citus(connection, address)
+            with connection.transaction():
+                connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS * 1000:.0f}ms'".encode())
+                _keep_others_out(connection)
+                if not undistributed(connection):
+                    return Distributed((), count_nodes(connection))
+                # A guarded table cannot be filled on another node.
+                connection.execute(_UNGUARD)
+                done = distribute_tables(connection)
+                connection.execute(GUARD)
+                # Other processes know the store as it was, and begin their transactions in another way.
+                _reincarnate(connection)
+                return done
+        except psycopg.Error as error:
+            raise translate_error(error, address) from error
 
 
 def bring_up_to_date(
@@ -188,11 +226,14 @@ class _Offline:
             self.connection.execute(_RECORD, (step.number, step.name, to_micros(self.clock.now())))
         if version:
             _seal(self.connection)
+        # Before the guards: a guarded table cannot be filled on another node.
+        if is_distributed(self.connection):
+            distribute_tables(self.connection)
         # Last, because a step may have created tables, and because the guards were lifted above.
         self.connection.execute(GUARD)
         if todo[-1].number >= FIRST_RECORDED:
             _leave_to(self.connection, todo[-1])
-        self.connection.execute(statements("postgresql")["kernel.reincarnate"].encode(), {"incarnation": uuid4().hex})
+        _reincarnate(self.connection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +272,8 @@ class _Online:
         def add() -> None:
             self.connection.execute(sql.encode())
             if addition.what == "table":
+                if is_distributed(self.connection):
+                    distribute_tables(self.connection)
                 # In the same transaction: no row of it is ever visible to another workspace.
                 self.connection.execute(GUARD_NEW)
 
@@ -327,6 +370,10 @@ def _seal(connection: Connection) -> None:
             while page := rows.fetchmany(_PAGE):
                 found = sealed_rows(table, ({key: to_neutral(value) for key, value in row.items()} for row in page))
                 writing.executemany(seal_row(table, "%({})s").encode(), list(found))
+
+
+def _reincarnate(connection: Connection) -> None:
+    connection.execute(statements("postgresql")["kernel.reincarnate"].encode(), {"incarnation": uuid4().hex})
 
 
 def _keep_others_out(connection: Connection) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import psycopg
@@ -21,6 +22,7 @@ from everloom.clock import Clock
 from everloom.errors import StoreError
 from everloom.store.contract import StoreLimits, Value
 from everloom.store.migrations import FIRST_RECORDED, latest_version, needed_steps
+from everloom.store.postgresql.distributing import is_distributed
 from everloom.store.postgresql.faults import explain_refusal, translate_error
 from everloom.store.statements import statements
 
@@ -83,8 +85,8 @@ def _attended(gen: Generator[Any, Any, _T], silence: float) -> Generator[Any, An
 VERSIONS = "CREATE TABLE IF NOT EXISTS migration (number BIGINT PRIMARY KEY, name TEXT NOT NULL, at BIGINT NOT NULL)"
 
 # Rows of a workspace are visible only to transactions that have named it. FORCE applies this to the tables' owner, too,
-# which is the role that everloom usually connects as. The setting is read in a subquery because PostgreSQL then
-# evaluates it once per statement instead of once per row.
+# which is the role that everloom usually connects as. Statements name their workspace, too, and PostgreSQL compares the
+# two once per statement instead of once per row. A subquery would be refused by Citus.
 _GUARD = """
 DO $$
 DECLARE name TEXT;
@@ -99,7 +101,7 @@ BEGIN
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
         EXECUTE format('DROP POLICY IF EXISTS one_workspace ON %I', name);
         EXECUTE format('CREATE POLICY one_workspace ON %I USING '
-            || '(workspace_id = (SELECT current_setting(''everloom.workspace'', true)::bigint))', name);
+            || '(workspace_id = current_setting(''everloom.workspace'', true)::bigint)', name);
     END LOOP;
 END $$
 """
@@ -175,13 +177,18 @@ def connect_for_units(url: str, address: str, limits: StoreLimits, schema: str |
     return connection
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What is known of a store that was opened: which life of it this is, and whether its tables are distributed."""
+
+    incarnation: str
+    is_distributed: bool
+
+
 def prepare(
     url: str, address: str, clock: Clock, limits: StoreLimits, schema: str | None = None, *, is_read_only: bool = False
-) -> str:
-    """Check the server and migrate the database, once even if several processes start together.
-
-    Returns which life of the store this is.
-    """
+) -> Opened:
+    """Check the server and migrate the database, once even if several processes start together."""
     with connect(url, address, limits, schema, REPLACING if schema else None) as connection:
         if connection.info.server_version < _OLDEST_SERVER:
             raise StoreError(
@@ -190,21 +197,21 @@ def prepare(
             )
         try:
             if _is_current(connection, address, limits):
-                return _incarnation_of(connection)
+                return _opened(connection)
             if is_read_only:
                 hint = "run `everloom migrate` once, without --read-only"
                 raise StoreError(f"{address} needs a migration", hint=hint)
             from everloom.store.postgresql.migrating import bring_up_to_date  # noqa: PLC0415  few stores need it
 
             bring_up_to_date(connection, address, clock, limits.lock_seconds)
-            return _incarnation_of(connection)
+            return _opened(connection)
         except psycopg.Error as error:
             raise translate_error(error, address) from error
 
 
-def _incarnation_of(connection: Connection) -> str:
+def _opened(connection: Connection) -> Opened:
     row = connection.execute(statements("postgresql")["kernel.incarnation"].encode()).fetchone()
-    return str(row["incarnation"]) if row else ""
+    return Opened(str(row["incarnation"]) if row else "", is_distributed(connection))
 
 
 def _is_current(connection: Connection, address: str, limits: StoreLimits) -> bool:

@@ -46,6 +46,11 @@ _ELSEWHERE = (
     "the server's write-ahead log, until it is recycled, and whatever copies it: archives, replicas and backups"
 )
 IN_USE = Scrubbed(is_done=False, remains=("tables that were in use; the next cleaning rewrites them", _ELSEWHERE))
+# Only the server that holds a table can say what is left in it.
+SPREAD = Scrubbed(
+    is_done=False,
+    remains=("tables on the nodes of the cluster: let their owner run VACUUM (FULL, ANALYZE) on them", _ELSEWHERE),
+)
 # ANALYZE leaves the samples of a table without rows as they were. Giving a column its own type again drops them, on
 # every version of the server, and rewrites nothing. A table that was never analysed has none.
 _EMPTIED = (

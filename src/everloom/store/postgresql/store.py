@@ -58,10 +58,12 @@ from everloom.store.postgresql import words
 from everloom.store.postgresql.beginning import (
     NOWHERE,
     Numbering,
+    Patience,
     begin_first,
     begin_reading,
     begin_writing,
     first_numbers,
+    spread,
 )
 from everloom.store.postgresql.faults import is_lost, translate_error
 from everloom.store.postgresql.opening import (
@@ -72,7 +74,7 @@ from everloom.store.postgresql.opening import (
     to_neutral,
     version_of,
 )
-from everloom.store.postgresql.scrubbing import IN_USE, scrub
+from everloom.store.postgresql.scrubbing import IN_USE, SPREAD, scrub
 from everloom.store.postings import postings_of
 from everloom.store.statements import sealings, statements
 from everloom.store.verifying import content_problems, derived_problems
@@ -332,15 +334,6 @@ def _to_native(table: str, row: Mapping[str, Value]) -> dict[str, _Given]:
     return {**row, "vector": HalfVector(np.frombuffer(cast("bytes", row["vector"]), "<f2"))}
 
 
-def _answers(cursor: psycopg.Cursor[DictRow]) -> list[Any]:
-    """Read the first row of each statement that answers with rows, or None if it has none."""
-    found = [cursor.fetchone()] if cursor.description else []
-    while cursor.nextset():
-        if cursor.description:
-            found.append(cursor.fetchone())
-    return found
-
-
 def _look(connection: Connection) -> _Begun:
     """Begin to read what belongs to no workspace."""
     connection.execute("BEGIN READ ONLY")
@@ -366,7 +359,8 @@ class PostgresStore:
         self._schema = schema
         self.is_read_only = is_read_only
         self._limits = limits
-        self._incarnation = prepare(url, self.address, clock, limits, schema, is_read_only=is_read_only)
+        opened = prepare(url, self.address, clock, limits, schema, is_read_only=is_read_only)
+        self._incarnation, self._is_distributed = opened.incarnation, opened.is_distributed
         self._pool = Pool(self._connect, Connection.close, size=limits.connections, patience=limits.lock_seconds)
         self._constants: dict[Hashable, Any] = {}
 
@@ -376,9 +370,9 @@ class PostgresStore:
     @contextmanager
     def read(self, workspace: int) -> Iterator[PostgresUnit]:
         """Begin a unit that sees a snapshot of the database."""
-        longest = self._limits.statement_seconds
-        begin = begin_reading(workspace, longest=longest, patience=self._limits.lock_seconds)
-        with self._unit(workspace, lambda connection: self._begin_reading(connection, begin), longest) as unit:
+        patience = Patience(self._limits.lock_seconds, self._limits.statement_seconds)
+        begin = begin_reading(workspace, patience)
+        with self._unit(workspace, lambda connection: self._begin_reading(connection, begin), patience.longest) as unit:
             yield unit
 
     @contextmanager
@@ -390,30 +384,32 @@ class PostgresStore:
             raise refuse_write(self.address)
         seconds = self._limits.lock_seconds if patience is None else patience
         longest = max(_WRITE_SECONDS, self._limits.statement_seconds, seconds)
-        begin = begin_writing(workspace, longest=longest, patience=seconds, is_durable=is_durable)
-        first = begin_first(workspace, longest=longest, patience=seconds)
+        patient = Patience(seconds, longest)
+        begin = (begin_writing(workspace, patient, is_durable=is_durable), begin_first(workspace, patient))
         need = Need.MOVING if is_moving else Need.WRITING
 
         def start(connection: Connection) -> _Begun:
-            return self._begin_writing(connection, workspace, (begin, first), need)
+            return self._begin_writing(connection, workspace, begin, need)
 
         with self._unit(workspace, start, seconds) as unit:
             unit.allow(longest)
             yield unit
 
-    def _begin_reading(self, connection: Connection, begin: str) -> _Begun:
-        (life,) = _answers(connection.execute(begin.encode(), prepare=False))
+    def _begin_reading(self, connection: Connection, begin: Sequence[str]) -> _Begun:
+        (life,) = self._ask(connection, begin)
         self._check_life(life)
         check_state(life, Need.READING)
         return _Begun(life["ids_above"])
 
     # A writing unit takes the lock of its workspace first, and the end of the transaction releases it. Writers of a
     # workspace therefore take turns across all machines, ids grow in commit order, and a lost connection blocks nobody.
-    def _begin_writing(self, connection: Connection, workspace: int, begin: tuple[str, str], need: Need) -> _Begun:
-        _, lock, numbers, life = _answers(connection.execute(begin[0].encode(), prepare=False))
+    def _begin_writing(
+        self, connection: Connection, workspace: int, begin: tuple[list[str], list[str]], need: Need
+    ) -> _Begun:
+        _, lock, numbers, life = self._ask(connection, begin[0])
         self._check_life(life)
         if lock is None and (workspace == NOWHERE or life["name"] is not None):
-            _, numbers, life = _answers(connection.execute(begin[1].encode(), prepare=False))
+            _, numbers, life = self._ask(connection, begin[1])
             self._check_life(life)
         check_state(life, need)
         above = life["ids_above"]
@@ -462,6 +458,20 @@ class PostgresStore:
                 if not again or time.monotonic() > deadline:
                     raise (error if isinstance(error, StoreBusy) else translate_error(error, self.address)) from error
                 time.sleep(0.1)
+
+    def _ask(self, connection: Connection, begin: Sequence[str]) -> list[Any]:
+        """Run statements in one round trip, and read the first row of each that answers with rows."""
+        if not self._is_distributed:
+            cursor = connection.execute("; ".join(begin).encode(), prepare=False)
+            found = [cursor.fetchone()] if cursor.description else []
+            while cursor.nextset():
+                if cursor.description:
+                    found.append(cursor.fetchone())
+            return found
+        # One by one: Citus repeats on other nodes the whole text that a setting was part of.
+        with connection.pipeline():
+            cursors = [connection.execute(each.encode(), prepare=False) for each in spread(begin)]
+        return [cursor.fetchone() for cursor in cursors if cursor.description]
 
     def _check_life(self, row: DictRow | None) -> None:
         """Refuse to go on if the store was replaced since this process opened it, or no longer suits this program."""
@@ -520,7 +530,7 @@ class PostgresStore:
     def maintain(self, workspace: int) -> list[str]:
         """Index the vectors of perspectives that have grown large, and refresh the planner's statistics."""
         with self.read(workspace) as unit:
-            large = [row for row in unit.all("vectors.counts") if row["count"] >= _LARGE]
+            large = [row for row in unit.all("vectors.counts") if row["count"] >= _LARGE and self._may_index()]
         done = [self._index(row["model_id"], row["perspective_id"], row["dim"]) for row in large]
         self._administer("ANALYZE document, embedding, posting, term")
         return [*(name for name in done if name), "statistics"]
@@ -539,6 +549,13 @@ class PostgresStore:
             f"((vector::halfvec({dim})) halfvec_ip_ops) WHERE model_id = {model} AND perspective_id = {perspective}"
         )
         return name
+
+    def _may_index(self) -> bool:
+        """Say whether this server takes changes of the schema; of a cluster, only the coordinator does."""
+        if not self._is_distributed:
+            return True
+        found = self._administer("SELECT citus_is_coordinator() AS here")
+        return found is not None and bool(found["here"])
 
     def _is_being_built(self, name: str) -> bool:
         """Say whether another process builds an index right now."""
@@ -562,6 +579,8 @@ class PostgresStore:
 
     def scrub(self, *, at_most: int | None = None) -> Scrubbed:
         """Rewrite every table that holds texts or vectors, so that no deleted byte is left in it."""
+        if self._is_distributed:
+            return SPREAD
         try:
             return self._scrub(at_most)
         except StoreBusy:

@@ -14,9 +14,9 @@ INSERT INTO being (workspace_id, business_id, private_id, think_md) VALUES (:wor
 UPDATE being SET think_md = :text, think_at = :at WHERE workspace_id = :workspace;
 
 -- name: patrol_add
--- Start a patrol with the next number.
+-- Start a patrol.
 INSERT INTO patrol (workspace_id, id, number, reason, began_at)
-VALUES (:workspace, :id, (SELECT COALESCE(MAX(number), 0) + 1 FROM patrol WHERE workspace_id = :workspace), :reason, :at);
+VALUES (:workspace, :id, :number, :reason, :at);
 
 -- name: patrol_open
 -- Find the patrol in progress.

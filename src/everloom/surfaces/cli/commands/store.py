@@ -1,4 +1,4 @@
-"""`everloom migrate`, `backup`, `restore` and `separate`: the store as a whole."""
+"""`everloom migrate`, `backup`, `restore`, `separate` and `store distribute`: the store as a whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everloom.errors import EverloomError, NotFound, Rejected
-from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.command import Command, Group
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, fields_of
 from everloom.wiring.wire.protocol import is_remote
@@ -213,3 +213,32 @@ def separate(invocation: Invocation) -> Answer:
     lines += [f"copied: {each}" for each in done.copied]
     lines += [f"not copied, and still the original's: {each}" for each in done.kept]
     return Answer(done, lines)
+
+
+@click.group(cls=Group)
+def store() -> None:
+    """Spread a store over the nodes of a PostgreSQL cluster."""
+
+
+@store.command
+def distribute(invocation: Invocation) -> Answer:
+    """Spread the tables over the nodes of a Citus cluster, each workspace whole on one node.
+
+    Give the coordinator's address. Afterwards, programs may use the address of any node. Doing it again adds what is
+    missing.
+    """
+    from everloom.clock import SystemClock  # noqa: PLC0415  loads the store
+    from everloom.store import redact  # noqa: PLC0415
+    from everloom.store.engine import refuse_write  # noqa: PLC0415
+
+    known = invocation.settings_here().store
+    if schema_of(known.url).engine != "postgresql":
+        hint = "name a PostgreSQL store: --store postgresql://…"
+        raise Rejected(f"{redact(known.url)} is a file, which is on one machine", hint=hint)
+    if known.read_only:
+        raise refuse_write(redact(known.url))
+    from everloom.store.postgresql.migrating import distribute as spread  # noqa: PLC0415
+
+    done = spread(known.url, SystemClock())
+    said = f"{len(done.tables)} tables were distributed" if done.tables else "everything is distributed already"
+    return Answer(done, [f"{redact(known.url)}: {said}, over {done.nodes} nodes"])

@@ -78,6 +78,7 @@ COMMANDS = {
     "export": ("transfer", "Write a workspace, or the whole store, to a new folder."),
     "move": ("transfer", "Move a workspace to another store."),
     "separate": ("store", "Make a copied database a store of its own."),
+    "store": ("store", "Spread a store over the nodes of a PostgreSQL cluster."),
     "bench": ("/bench.command", "Measure speed, size and the quality of answers."),
     "completion": ("setup.completion", "Print the completion script for a shell."),
 }
