@@ -164,8 +164,10 @@ def test_what_is_added_while_others_work_is_whole_and_an_interrupted_index_is_bu
 ) -> None:
     kept = rows_of(served, "SELECT incarnation, oldest_program FROM store_identity")
     with psycopg.connect(served) as writer, psycopg.connect(served, autocommit=True) as builder:
+        builder.execute("ALTER TABLE document ADD COLUMN mood TEXT")
         writer.execute("LOCK TABLE document IN ROW EXCLUSIVE MODE")
         builder.execute("SET statement_timeout = '100ms'")
+        # As if a process had been killed in the middle of the step.
         with pytest.raises(psycopg.errors.QueryCanceled):
             builder.execute("CREATE INDEX CONCURRENTLY document_by_mood ON document (workspace_id, title)")
     assert rows_of(served, "SELECT indisvalid FROM pg_index WHERE indexrelid = 'document_by_mood'::regclass") == [

@@ -176,6 +176,8 @@ def _copy_all(source: Store, target: Store) -> int:
 
 def _copy_workspace(reading: Unit, writing: Unit, source: Store) -> int:
     """Copy the rows of one workspace and rebuild its word index."""
+    # In the snapshot that is copied: a newer program begins to write what it has added after it has recorded that.
+    must_be_known(reading, source.address)
     count = 0
     # In order of creation, so that every row finds the rows it refers to; `erase` goes the other way.
     for table in _copied_tables(source, shared=False):

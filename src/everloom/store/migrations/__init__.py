@@ -226,9 +226,9 @@ def _columns(engine: Engine) -> dict[str, dict[str, str]]:
             if change["made"]:
                 found[change["made"]] = dict(_COLUMN.findall(change["body"]))
             elif change["added"]:
-                found[change["grown"]][change["added"]] = change["type"]
+                found.setdefault(change["grown"], {})[change["added"]] = change["type"]
             else:
-                found[change["shrunk"]].pop(change["dropped"])
+                found.setdefault(change["shrunk"], {}).pop(change["dropped"], None)
     return found
 
 

@@ -116,7 +116,8 @@ def survey(url: str) -> Survey:
     address = redact(url)
     try:
         with connect(url, address) as connection, connection.transaction():
-            version, oldest = version_of(connection), oldest_of(connection)
+            version = version_of(connection)
+            oldest = oldest_of(connection, version)
             needed = needed_steps("postgresql", version, address, oldest)
             missing = missing_steps("postgresql", version, address, oldest)
             is_full = bool(version) and holds_anything(connection)
@@ -169,8 +170,8 @@ def bring_up_to_date(
 ) -> tuple[str, ...]:
     """Run the missing steps, with `is_whole` also contract steps at the end; returns what waits for older programs."""
     which = missing_steps if is_whole else needed_steps
-    while todo := which("postgresql", version_of(connection), address, oldest_of(connection)):
-        if version_of(connection) == 0 or any(step.kind == "replace" for step in todo):
+    while todo := which("postgresql", version := version_of(connection), address, oldest_of(connection, version)):
+        if version == 0 or any(step.kind == "replace" for step in todo):
             run = _Offline(connection, address, clock, safety or Safety())
             run.all(todo, patience)
         elif all(step.kind == "contract" for step in todo) and (older := _older(connection, todo[0].oldest)):
@@ -207,7 +208,7 @@ class _Offline:
             execute(f"SET LOCAL lock_timeout = '{patience * 1000:.0f}ms'".encode())
             need_vectors(self.connection, self.address)
             version = version_of(self.connection)
-            missing = missing_steps("postgresql", version, self.address, oldest_of(self.connection))
+            missing = missing_steps("postgresql", version, self.address, oldest_of(self.connection, version))
             stopping = [step.number for step in missing if step.kind == "replace" or not version]
             if stopping:
                 self._run([step for step in missing if step.number <= stopping[-1]], version)

@@ -21,7 +21,7 @@ from psycopg.rows import DictRow, dict_row
 from everloom.clock import Clock
 from everloom.errors import StoreError
 from everloom.store.contract import StoreLimits, Value
-from everloom.store.migrations import FIRST_RECORDED, latest_version, needed_steps
+from everloom.store.migrations import latest_version, needed_steps
 from everloom.store.postgresql.distributing import is_distributed
 from everloom.store.postgresql.faults import explain_refusal, translate_error
 from everloom.store.statements import statements
@@ -220,7 +220,8 @@ def _is_current(connection: Connection, address: str, limits: StoreLimits) -> bo
     try:
         with connection.transaction():
             connection.execute(f"SET LOCAL statement_timeout = '{limits.statement_seconds * 1000:.0f}ms'".encode())
-            if needed_steps("postgresql", version_of(connection), address, oldest_of(connection)):
+            version = version_of(connection)
+            if needed_steps("postgresql", version, address, oldest_of(connection, version)):
                 return False
             need_vectors(connection, address)
             return True
@@ -231,9 +232,9 @@ def _is_current(connection: Connection, address: str, limits: StoreLimits) -> bo
         connection.silence = MIGRATION_SECONDS
 
 
-def oldest_of(connection: Connection) -> int | None:
-    """Read which step a program must know to use the store; None for a store that does not say so."""
-    if version_of(connection) < FIRST_RECORDED:
+def oldest_of(connection: Connection, version: int) -> int | None:
+    """Read which step a program must know to use a store that is newer than this one; None if it is not."""
+    if version <= latest_version("postgresql"):
         return None
     row = connection.execute(statements("postgresql")["kernel.oldest_program"].encode()).fetchone()
     return int(row["oldest_program"]) if row else None

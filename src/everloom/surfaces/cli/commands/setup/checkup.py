@@ -64,7 +64,8 @@ def _examine(invocation: Invocation, ask_llm: bool, *, deep: bool) -> Iterator[C
     try:
         schema = schema_of(settings.store.url)
         if schema.steps:
-            mend = "`everloom migrate` backs it up and migrates it" if schema.exists else "`everloom init` creates it"
+            first = "`everloom migrate --check` says what that means, `everloom migrate` does it"
+            mend = first if schema.exists else "`everloom init` creates it"
             yield Check("store", "warn", schema.line, mend)
             return
         loom = invocation.open(settings)
