@@ -6,10 +6,9 @@ Ranks them as FTS5's BM25 would, so that they take their places among what the i
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
 
 from everloom.store.contract import Reach, Row
 
@@ -38,74 +37,58 @@ class IndexSize:
         return cls(numbers[0], sum(numbers[1:])) if numbers else cls(0, 0)
 
 
-class _Recent(NamedTuple):
-    """A document that waits: the words of its text and of its lighter field, and what a reach asks for."""
-
-    item_id: int
-    text: list[str]
-    context: list[str]
-    kind: str
-    happened_at: int
-    created_at: int
-    retired_at: int | None
-
-    def is_within(self, reach: Reach) -> bool:
-        """Return whether a search may see it."""
-        return (
-            (reach.kinds is None or self.kind in reach.kinds)
-            and reach.happened_from <= self.happened_at <= reach.happened_until
-            and self.created_at <= reach.as_of
-            and (self.retired_at is None or self.retired_at > reach.as_of)
-        )
-
-
 class RecentWords:
-    """The documents of a workspace that wait."""
+    """The documents of a workspace that wait, by the rows that hold their words."""
 
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._each = [
-            _Recent(
-                row["item_id"],
-                row["words"].split(),
-                row["context_words"].split(),
-                row["kind"],
-                row["happened_at"],
-                row["created_at"],
-                row["retired_at"],
-            )
-            for row in rows
-        ]
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+        # A word stands between two spaces: to look for that is cheaper than to split every text.
+        self._texts = [f" {row['words']} {row['context_words']} " for row in rows]
+        self._places: dict[str, list[int]] = {}
 
-    def holding(self, terms: Collection[str]) -> Counter[str]:
-        """Count the documents that hold each of the words."""
-        wanted = frozenset(terms)
-        held: Counter[str] = Counter()
-        for each in self._each:
-            held.update(wanted.intersection(each.text + each.context))
-        return held
+    def _places_of(self, term: str) -> list[int]:
+        found = self._places.get(term)
+        if found is None:
+            wanted = f" {term} "
+            found = self._places[term] = [place for place, text in enumerate(self._texts) if wanted in text]
+        return found
 
-    def matching(self, terms: Collection[str], reach: Reach) -> list[_Recent]:
+    def holding(self, term: str) -> int:
+        """Count the documents that hold a word."""
+        return len(self._places_of(term))
+
+    def matching(self, terms: Iterable[str], reach: Reach) -> list[Row]:
         """List the documents within a search's reach that hold any of the words."""
-        wanted = frozenset(terms)
-        found = (each for each in self._each if not wanted.isdisjoint(each.text + each.context))
-        return [each for each in found if each.is_within(reach)]
+        places = sorted({place for term in terms for place in self._places_of(term)})
+        return [row for row in (self._rows[place] for place in places) if _is_within(row, reach)]
 
-    def ranked(self, matching: Sequence[_Recent], held: Mapping[str, int], size: IndexSize) -> list[tuple[float, int]]:
+    def ranked(self, matching: Sequence[Row], held: Mapping[str, int], size: IndexSize) -> list[tuple[float, int]]:
         """Score documents as FTS5 would if it held them, too: the lower, the better."""
-        documents = size.documents + len(self._each)
-        words = size.words + sum(len(each.text) + len(each.context) for each in self._each)
-        rarity = {
-            term: max(math.log((documents - count + 0.5) / (count + 0.5)), _LEAST_RARITY)
-            for term, count in held.items()
-        }
-        return [(-_score(each, rarity, words / documents), each.item_id) for each in matching]
+        documents = size.documents + len(self._rows)
+        # Each word has a space before it; the last space ends the text, and an empty field leaves one more. That a
+        # document without any word counts as one does not matter for an average.
+        words = size.words + sum(text.count(" ") - text.count("  ") - 1 for text in self._texts)
+        rarity = {term: _rarity(documents, count) for term, count in held.items()}
+        return [(-_score(row, rarity, max(words, 1) / documents), row["item_id"]) for row in matching]
+
+
+def _is_within(row: Row, reach: Reach) -> bool:
+    """Return whether a search may see a document."""
+    return bool(
+        (reach.kinds is None or row["kind"] in reach.kinds)
+        and reach.happened_from <= row["happened_at"] <= reach.happened_until
+        and row["created_at"] <= reach.as_of
+        and (row["retired_at"] is None or row["retired_at"] > reach.as_of)
+    )
 
 
 def _rarity(documents: int, holding: int) -> float:
     return max(math.log((documents - holding + 0.5) / (holding + 0.5)), _LEAST_RARITY)
 
 
-def _score(each: _Recent, rarity: Mapping[str, float], usual: float) -> float:
-    length = _K1 * (1 - _B + _B * (len(each.text) + len(each.context)) / usual)
-    counts = ((each.text.count(term) + _CONTEXT * each.context.count(term), weight) for term, weight in rarity.items())
+def _score(row: Row, rarity: Mapping[str, float], usual: float) -> float:
+    text: list[str] = row["words"].split()
+    context: list[str] = row["context_words"].split()
+    length = _K1 * (1 - _B + _B * (len(text) + len(context)) / usual)
+    counts = ((text.count(term) + _CONTEXT * context.count(term), weight) for term, weight in rarity.items())
     return sum(weight * count * (_K1 + 1) / (count + length) for count, weight in counts if count)

@@ -79,7 +79,7 @@ _LISTS = (list, tuple)
 # Ranking this many times the page and then filtering is cheaper than joining every match, unless few pass the filter.
 _SIFTED = 4
 # Half as many are read by an average search, which costs it a tenth of a millisecond.
-_WAITING = 200
+_WAITING = 128
 # Documents that are indexed at a time.
 _PAGE = 1_000
 # Reading so many vectors from their rows is cheaper than ranking the whole workspace a second time.
@@ -262,10 +262,8 @@ class SqliteUnit:
         recent = self._read_recent()
         unknown = [term for term in terms if term not in self._held]
         if unknown:
-            self._held.update(dict.fromkeys(unknown, 0))
-            self._held.update({row["term"]: row["documents"] for row in self.all("words.term_of", terms=unknown)})
-            for term, count in recent.holding(unknown).items():
-                self._held[term] += count
+            counted = {row["term"]: row["documents"] for row in self.all("words.term_of", terms=unknown)}
+            self._held.update((term, counted.get(term, 0) + recent.holding(term)) for term in unknown)
         return {term: count for term in terms if (count := self._held[term])}
 
     def _mark_words(self, words: str, live: int) -> str:
