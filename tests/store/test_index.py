@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -25,6 +25,7 @@ from everloom.loom import Loom, Workspace
 from everloom.store import Unit
 from everloom.store.contract import EVERYTHING, Probe, Reach
 from everloom.store.migrations import steps
+from everloom.store.postgresql import nearness
 from everloom.store.sqlite import vectors
 from everloom.store.sqlite.recent import IndexSize
 from tests.engines import PostgresServer
@@ -437,7 +438,7 @@ def test_upkeep_changes_nothing_that_can_be_found(workspace: Workspace, store_ur
 def test_an_index_of_vectors_whose_build_was_interrupted_is_built_again(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("everloom.store.postgresql.store._LARGE", 20)
+    monkeypatch.setattr(nearness, "LARGE", 20)
     valid = "SELECT indisvalid FROM pg_index WHERE indexrelid::regclass::text LIKE 'embedding_near_%'"
     with open_at(postgres_url) as loom:
         place = loom.workspace("james")
@@ -449,6 +450,75 @@ def test_an_index_of_vectors_whose_build_was_interrupted_is_built_again(
         assert loom.store.maintain(place.info.id) == built
         assert rows_of(postgres_url, valid) == [{"indisvalid": True}]
         assert loom.store.maintain(place.info.id) == ["statistics"]
+
+
+NEAR = (
+    "SELECT indexrelid::regclass::text AS name FROM pg_index WHERE indexrelid::regclass::text LIKE 'embedding_near_%'"
+)
+
+
+@pytest.mark.promise("index.few-approximate")
+def test_approximate_indexes_are_few_and_go_when_they_are_not_needed(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearness, "LARGE", 20)
+    monkeypatch.setattr(nearness, "MOST", 1)
+    with open_at(postgres_url) as loom:
+        first, second = loom.workspace("james"), loom.workspace("audrey")
+        ids = [*first.add([note(text) for text in generated(30)])]
+        second.add([note(text) for text in generated(40)])
+        # As they were called when an index was of a perspective in whichever workspace.
+        with psycopg.connect(postgres_url, autocommit=True) as server:
+            server.execute("CREATE INDEX embedding_near_1_2 ON embedding (workspace_id)")
+        for place in (first, second):
+            loom.store.maintain(place.info.id)
+        (only,) = rows_of(postgres_url, NEAR)
+        assert only["name"].startswith(f"embedding_near_{first.info.id}_")
+        assert len(near(second, "boats and letters")) == 40
+        remove(first, *ids[:25])
+        loom.store.maintain(first.info.id)
+        loom.store.maintain(second.info.id)
+        (only,) = rows_of(postgres_url, NEAR)
+        assert only["name"].startswith(f"embedding_near_{second.info.id}_")
+
+
+@pytest.mark.promise("index.few-approximate")
+def test_a_large_perspective_is_searched_along_its_index_and_a_small_one_is_sorted(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearness, "LARGE", 20)
+    with open_at(postgres_url) as loom:
+        place, small = loom.workspace("james"), loom.workspace("audrey")
+        place.add([note(text) for text in generated(30)])
+        small.add([note(text) for text in generated(10)])
+        exact = nearest_in(place, "boats and letters", 10)
+        index, _ = loom.store.maintain(place.info.id)
+        with recording(monkeypatch) as told:
+            assert nearest_in(place, "boats and letters", 10) == exact
+            assert len(nearest_in(small, "boats and letters", 30)) == 10
+        assert [f"workspace_id = {place.info.id} " in each for each in told] == [True, False]
+        with psycopg.connect(postgres_url) as server:
+            # So few are sorted unless that is made dear.
+            server.execute(f"SET everloom.workspace = '{place.info.id}'; SET enable_sort = off".encode())
+            given = {"workspace": place.info.id, "probe": str([1.0] * 256), "limit": 5}
+            plan = "\n".join(row[0] for row in server.execute(f"EXPLAIN {told[0]}".encode(), given))
+        assert f"Index Scan using {index}" in plan
+
+
+@contextmanager
+def recording(patch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Collect the statements that rank vectors."""
+    told: list[str] = []
+    execute = psycopg.Connection.execute
+
+    def listen(connection: Any, query: Any, *given: Any, **how: Any) -> Any:
+        if isinstance(query, str) and "<#>" in query:
+            told.append(query)
+        return execute(connection, query, *given, **how)
+
+    with patch.context() as during:
+        during.setattr(psycopg.Connection, "execute", listen)
+        yield told
 
 
 @pytest.mark.promise("index.agrees-with-documents")

@@ -15,7 +15,7 @@ from everloom.store.contract import IndexedWords
 from everloom.store.migrations import steps
 from everloom.store.postings import (
     PART,
-    Part,
+    PostingPart,
     item_of,
     packed,
     postings_of,
@@ -35,7 +35,7 @@ def held_by(items: Sequence[int]) -> list[int]:
     return postings_of([IndexedWords(item, "harbour", "", 1) for item in items]).get("harbour", [])
 
 
-def assert_divided(parts: Sequence[Part], expected: Sequence[int]) -> None:
+def assert_divided(parts: Sequence[PostingPart], expected: Sequence[int]) -> None:
     """Prove that parts hold what is expected, each what it owns, and none too much."""
     ordered = sorted(parts, key=lambda part: part.low)
     assert [each for part in ordered for each in part.postings] == sorted(expected)

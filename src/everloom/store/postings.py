@@ -65,7 +65,7 @@ def without(packed_postings: bytes, items: AbstractSet[int]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PostingPart:
     """The postings of a word's documents from one id on, in the order of the ids; an empty part is not kept."""
 
     low: int
@@ -79,7 +79,7 @@ class Settled:
     Its new parts, up to which document they go, what the row still holds, and what belongs into parts that exist.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[PostingPart]
     through: int
     rest: Sequence[int]
     older: Sequence[int]
@@ -97,7 +97,7 @@ def settled(postings: Iterable[int], through: int) -> Settled:
     return Settled(parts, item_of(ordered[end - 1]) if parts else through, ordered[end:], ordered[:begin])
 
 
-def rewritten(parts: Sequence[Part], added: Iterable[int], dropped: AbstractSet[int]) -> list[Part]:
+def rewritten(parts: Sequence[PostingPart], added: Iterable[int], dropped: AbstractSet[int]) -> list[PostingPart]:
     """Put postings into the parts that own their ids, and take those of dropped documents out of all.
 
     Returns every part that changed; one that has grown too long is divided.
@@ -109,14 +109,16 @@ def rewritten(parts: Sequence[Part], added: Iterable[int], dropped: AbstractSet[
         held[lows[bisect_right(lows, item_of(posting)) - 1]].append(posting)
     changed = {low: sorted(postings) for low, postings in held.items() if postings != list(before[low])}
     # Divided at twice the length only, so that the next posting does not divide it again.
-    divided = ([Part(low, each)] if len(each) <= 2 * PART else _parts(each, low) for low, each in changed.items())
+    divided = (
+        [PostingPart(low, each)] if len(each) <= 2 * PART else _parts(each, low) for low, each in changed.items()
+    )
     return [part for several in divided for part in several]
 
 
-def _parts(ordered: Sequence[int], low: int) -> list[Part]:
+def _parts(ordered: Sequence[int], low: int) -> list[PostingPart]:
     """Divide postings into parts, of which the first begins at `low` and the others at their first document."""
     cuts = [ordered[at : at + PART] for at in range(0, len(ordered), PART)]
-    return [Part(item_of(cut[0]) if place else low, cut) for place, cut in enumerate(cuts)]
+    return [PostingPart(item_of(cut[0]) if place else low, cut) for place, cut in enumerate(cuts)]
 
 
 def ranked(lists: Iterable[tuple[str, bytes]], weights: Mapping[str, float], *, live_only: bool) -> list[int]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from everloom.store.contract import Numbers
+from everloom.store.postgresql.nearness import EF_SEARCH
 from everloom.store.statements import statements
 
 # The workspace of units that concern the store itself.
@@ -45,7 +46,7 @@ _READ = (
     "SET LOCAL lock_timeout = '{patience}ms'",
     _IDLE,
     "SET LOCAL hnsw.iterative_scan = relaxed_order",
-    "SET LOCAL hnsw.ef_search = 100",
+    f"SET LOCAL hnsw.ef_search = {EF_SEARCH}",
     _template("kernel.life"),
 )
 # The table that a restore and a migration lock before any other comes first here, too: two who take locks in different

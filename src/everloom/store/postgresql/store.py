@@ -54,7 +54,7 @@ from everloom.store.migrations import (
     read_table,
     refuse_older,
 )
-from everloom.store.postgresql import words
+from everloom.store.postgresql import nearness, words
 from everloom.store.postgresql.beginning import (
     NOWHERE,
     Numbering,
@@ -66,6 +66,7 @@ from everloom.store.postgresql.beginning import (
     spread,
 )
 from everloom.store.postgresql.faults import is_lost, translate_error
+from everloom.store.postgresql.nearness import NearIndex, NearIndexes, lacking, superfluous
 from everloom.store.postgresql.opening import (
     GRACE_SECONDS,
     Connection,
@@ -81,8 +82,6 @@ from everloom.store.verifying import content_problems, derived_problems
 
 T = TypeVar("T")
 
-# Up to this many vectors in a perspective, sorting them exactly is fast enough and loses nothing.
-_LARGE = 20_000
 # A statement that writes, such as a batch of an import, may take longer than one that reads.
 _WRITE_SECONDS = 60.0
 # For copies, maintenance and the removal of a workspace, which take as long as there are rows.
@@ -106,8 +105,11 @@ class PostgresUnit:
 
     engine: Literal["postgresql"] = "postgresql"
 
-    def __init__(self, connection: Connection, workspace: int, constants: Constants, begun: _Begun) -> None:
+    def __init__(
+        self, connection: Connection, workspace: int, constants: Constants, begun: _Begun, near: NearIndexes
+    ) -> None:
         self.workspace = workspace
+        self._near = near
         self._constants = constants
         self._above = begun.above
         self._numbering = begun.numbering
@@ -266,8 +268,10 @@ class PostgresUnit:
 
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
         """Let the server rank the workspace's vectors by distance, perspective by perspective."""
-        name = "vectors.nearest" if reach == EVERYTHING else "vectors.nearest_within"
-        hits = self._compare(name, probe, {"limit": limit, **({} if reach == EVERYTHING else reach.params)})
+        if reach == EVERYTHING:
+            hits = self._compare("vectors.nearest", probe, {"limit": limit})
+        else:
+            hits = self._compare("vectors.nearest_within", probe, {"limit": limit, **reach.params})
         return nearest_first(hits, limit)
 
     def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
@@ -276,10 +280,15 @@ class PostgresUnit:
 
     def _compare(self, name: str, probe: Probe, params: Mapping[str, _Given]) -> dict[int, VectorHit]:
         scores = {}
+        known = self._near.known(self) if name == "vectors.nearest" else frozenset()
         for perspective, vector in probe.vectors.items():
             place = {"model": probe.model_id, "perspective": perspective}
-            written = {**place, "dim": vector.shape[0]} if name == "vectors.nearest" else None
-            rows = self._execute(name, {**place, "probe": HalfVector(vector), **params}, written).fetchall()
+            given = {**place, "probe": HalfVector(vector), **params}
+            if NearIndex(self.workspace, **place) in known:
+                written = {**place, "place": self.workspace, "dim": vector.shape[0]}
+                rows = self._execute("vectors.nearest_indexed", given, written).fetchall()
+            else:
+                rows = self._execute(name, given).fetchall()
             scores[perspective] = {row["item_id"]: row["similarity"] for row in cast("list[Row]", rows)}
         return best_hits(scores)
 
@@ -363,6 +372,7 @@ class PostgresStore:
         self._incarnation, self._is_distributed = opened.incarnation, opened.is_distributed
         self._pool = Pool(self._connect, Connection.close, size=limits.connections, patience=limits.lock_seconds)
         self._constants: dict[Hashable, Any] = {}
+        self._near = NearIndexes()
 
     def _connect(self) -> Connection:
         return connect_for_units(self._url, self.address, self._limits, self._schema)
@@ -421,7 +431,7 @@ class PostgresStore:
         connection, begun = self._begin(start, patience)
         try:
             constants = Constants(self._constants)
-            unit = PostgresUnit(connection, workspace, constants, begun)
+            unit = PostgresUnit(connection, workspace, constants, begun, self._near)
             yield unit
             unit.commit()
             constants.publish()
@@ -529,26 +539,38 @@ class PostgresStore:
 
     def maintain(self, workspace: int) -> list[str]:
         """Index the vectors of perspectives that have grown large, and refresh the planner's statistics."""
-        with self.read(workspace) as unit:
-            large = [row for row in unit.all("vectors.counts") if row["count"] >= _LARGE and self._may_index()]
-        done = [self._index(row["model_id"], row["perspective_id"], row["dim"]) for row in large]
+        done = self._index_large(workspace) if self._may_index() else []
         self._administer("ANALYZE document, embedding, posting, term")
-        return [*(name for name in done if name), "statistics"]
+        return [*done, "statistics"]
 
-    def _index(self, model: int, perspective: int, dim: int) -> str | None:
+    def _index_large(self, workspace: int) -> list[str]:
+        """Create the approximate indexes that a workspace lacks, and drop those that serve nobody any more."""
+        with self.read(workspace) as unit:
+            counts = sorted(unit.all("vectors.counts"), key=lambda row: -row["count"])
+            names = {row["name"]: row["is_empty"] for row in unit.all("vectors.indexes_all")}
+        dims = {
+            NearIndex(workspace, row["model_id"], row["perspective_id"]): row["dim"]
+            for row in counts
+            if row["count"] >= nearness.LARGE
+        }
+        for name in superfluous(names, workspace, dims, [name for name, is_empty in names.items() if is_empty]):
+            self._administer(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+            names.pop(name)
+        wanted = [each for each in dims if each.name in names] + lacking(names, list(dims))
+        done = [self._index(each, dims[each]) for each in wanted]
+        self._near.forget()
+        return [name for name in done if name]
+
+    def _index(self, index: NearIndex, dim: int) -> str | None:
         """Create the partial index of one perspective if it is missing or broken, without blocking writers."""
-        name = f"embedding_near_{model}_{perspective}"
-        found = self._administer("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", name)
+        found = self._administer("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", index.name)
         if found and found["indisvalid"]:
             return None
-        if found and not self._is_being_built(name):
+        if found and not self._is_being_built(index.name):
             # What an interrupted build leaves is never used and never finished, but every write keeps it up to date.
-            self._administer(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
-        self._administer(
-            f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON embedding USING hnsw "
-            f"((vector::halfvec({dim})) halfvec_ip_ops) WHERE model_id = {model} AND perspective_id = {perspective}"
-        )
-        return name
+            self._administer(f"DROP INDEX CONCURRENTLY IF EXISTS {index.name}")
+        self._administer(index.definition(dim))
+        return index.name
 
     def _may_index(self) -> bool:
         """Say whether this server takes changes of the schema; of a cluster, only the coordinator does."""

@@ -14,7 +14,7 @@ from everloom.store.engine import WordCounts, count_words
 from everloom.store.postings import (
     BYTES,
     PART,
-    Part,
+    PostingPart,
     item_of,
     packed,
     postings_of,
@@ -123,9 +123,9 @@ def _rewrite(unit: PostgresUnit, postings: _Postings, dropped: AbstractSet[int] 
     if not asked:
         return
     terms, items = zip(*asked, strict=True)
-    parts: dict[str, dict[int, Part]] = {term: {} for term in terms}
+    parts: dict[str, dict[int, PostingPart]] = {term: {} for term in terms}
     for row in unit.all("words.parts_of", terms=terms, items=items):
-        parts[row["term"]][row["low"]] = Part(row["low"], unpacked(row["postings"]))
+        parts[row["term"]][row["low"]] = PostingPart(row["low"], unpacked(row["postings"]))
     _put(
         unit,
         {
@@ -135,7 +135,7 @@ def _rewrite(unit: PostgresUnit, postings: _Postings, dropped: AbstractSet[int] 
     )
 
 
-def _put(unit: PostgresUnit, parts: Mapping[str, Sequence[Part]]) -> None:
+def _put(unit: PostgresUnit, parts: Mapping[str, Sequence[PostingPart]]) -> None:
     """Write parts of postings; those that are empty go."""
     every = [(term, part.low, packed(part.postings)) for term, each in parts.items() for part in each]
     if kept := [each for each in every if each[2]]:

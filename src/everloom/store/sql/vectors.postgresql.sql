@@ -1,12 +1,30 @@
 -- Vectors on PostgreSQL: compared by the server, inside one workspace, model and perspective.
 
 -- name: nearest
--- Rank the current vectors of a perspective by similarity.
--- {model}, {perspective} and {dim} are numbers written into the statement, because only then can PostgreSQL see that the
--- partial index of a large perspective serves it; without one it sorts the perspective's vectors exactly.
+-- Rank the current vectors of a perspective by similarity, exactly.
+SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity FROM embedding AS e
+WHERE e.workspace_id = :workspace AND e.model_id = :model AND e.perspective_id = :perspective AND e.live = 1
+ORDER BY e.vector <#> :probe::halfvec LIMIT :limit;
+
+-- name: nearest_indexed
+-- Rank the current vectors of a large perspective by similarity, along its approximate index.
+-- {place}, {model}, {perspective} and {dim} are numbers written into the statement, because only then can PostgreSQL see
+-- that the partial index serves it.
 SELECT e.item_id, -(e.vector::halfvec({dim}) <#> :probe::halfvec({dim})) AS similarity FROM embedding AS e
-WHERE e.workspace_id = :workspace AND e.model_id = {model} AND e.perspective_id = {perspective} AND e.live = 1
+WHERE e.workspace_id = :workspace AND e.workspace_id = {place} AND e.model_id = {model}
+    AND e.perspective_id = {perspective} AND e.live = 1
 ORDER BY e.vector::halfvec({dim}) <#> :probe::halfvec({dim}) LIMIT :limit;
+
+-- name: indexes (global)
+-- List the approximate indexes that are complete.
+SELECT c.relname::text AS name FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+WHERE i.indrelid = to_regclass('embedding') AND i.indisvalid AND starts_with(c.relname::text, 'embedding_near_');
+
+-- name: indexes_all (global)
+-- List all approximate indexes, also those that were never finished, and whether each is complete and without a vector.
+SELECT c.relname::text AS name, i.indisvalid AND c.reltuples = 0 AS is_empty
+FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+WHERE i.indrelid = to_regclass('embedding') AND starts_with(c.relname::text, 'embedding_near_');
 
 -- name: nearest_within
 -- Rank vectors by similarity, limited to some kinds, times and a moment of knowledge.

@@ -4,9 +4,12 @@
 -- name: index_add
 -- Add documents to the counts and the newest postings of words; a row that has become full is given back.
 -- The new postings come first: what stood there then ends the row before and after, and the log repeats neither end.
--- With a conflict clause, Citus writes what it unnests into the one shard; without, it would copy, which the guard forbids.
+-- Here and in parts_put, the workspace is read from its tally, which is written before: only so does Citus send such a
+-- statement to the one shard. A list that is selected alone it would copy there, which row-level security forbids.
 INSERT INTO term (workspace_id, term, documents, postings)
-SELECT :workspace, * FROM unnest(:terms::text[], :counts::bigint[], :postings::bytea[])
+SELECT t.workspace_id, asked.* FROM tally AS t
+CROSS JOIN unnest(:terms::text[], :counts::bigint[], :postings::bytea[]) AS asked (term, documents, postings)
+WHERE t.workspace_id = :workspace
 ON CONFLICT (workspace_id, term) DO UPDATE SET documents = term.documents + excluded.documents,
     postings = excluded.postings || term.postings
 RETURNING CASE WHEN octet_length(postings) > :most THEN term END AS term, through,
@@ -37,7 +40,9 @@ CROSS JOIN LATERAL (SELECT o.term, o.low, o.postings FROM posting AS o
 -- name: parts_put
 -- Write parts of words' postings.
 INSERT INTO posting (workspace_id, term, low, postings)
-SELECT :workspace, * FROM unnest(:terms::text[], :lows::bigint[], :postings::bytea[])
+SELECT t.workspace_id, asked.* FROM tally AS t
+CROSS JOIN unnest(:terms::text[], :lows::bigint[], :postings::bytea[]) AS asked (term, low, postings)
+WHERE t.workspace_id = :workspace
 ON CONFLICT (workspace_id, term, low) DO UPDATE SET postings = excluded.postings;
 
 -- name: parts_drop
