@@ -478,3 +478,17 @@ def test_a_long_document_and_a_title_are_found(lend_store_url: Callable[[], Abst
         place.add([note("Bread rose.")])
         assert place.search("needle")[0].id == item
         assert place.search("haystack")[0].title == "Haystack"
+
+
+@pytest.mark.promise("search.commoner-words-choose")
+def test_of_many_texts_that_share_a_rare_name_the_commoner_words_choose_the_one_that_is_meant(
+    workspace: Workspace,
+) -> None:
+    # As in a memory so large that the commoner words may not select candidates themselves.
+    large = Recipe(vectors=0.0, around=0.0, word_candidates=5, postings=45, sharing=200)
+    workspace.add([note(f"Somebody sold a novel in {number} hours.") for number in range(200)])
+    shared = [note(f"Chloe sold lamp {number} from Darum.") for number in range(40)]
+    *_, meant = workspace.add([*shared, note("Chloe sold novel 99 from Darum.")])
+    assert workspace.search("when was the Darum novel sold?", limit=1, recipe=large)[0].id == meant
+    before = workspace.search("when was the Darum novel sold?", limit=1, recipe=replace(large, sharing=0))
+    assert before[0].id != meant, "the test is about nothing"

@@ -72,7 +72,8 @@ def gather(unit: Unit, asked: Asked, aim: Aim, reach: Reach, depth: int, recipe:
     # A recipe that gives words no weight does not look for them: reading postings is most of a search.
     chosen = rarest(asked.terms, corpus, recipe.postings) if recipe.words or recipe.context else ()
     weights = {term: corpus.rarity(term) for term in chosen}
-    found = unit.word_candidates(weights, by_words, reach) if weights else []
+    commoner = {term: corpus.rarity(term) for term in asked.terms if corpus.holding.get(term) and term not in weights}
+    found = _by_words(unit, weights, commoner, by_words, reach, recipe.sharing) if weights else []
     is_all = len(found) < by_words
     then = _within(reach, asked.spans[0]) if len(asked.spans) == 1 else None
     if then and weights:
@@ -96,6 +97,24 @@ def gather(unit: Unit, asked: Asked, aim: Aim, reach: Reach, depth: int, recipe:
     # The best by either measure: reading what is beside every candidate would cost more than finding them.
     best = {*found[: recipe.seeds], *(hit.item_id for hit in near[: recipe.seeds])}
     return _described(unit, _with_context(unit, gathered, best, reach, recipe, may_answer=True), reach)
+
+
+def _by_words(
+    unit: Unit, weights: Mapping[str, float], commoner: Mapping[str, float], limit: int, reach: Reach, most: int
+) -> list[int]:
+    """Find documents by the rarest words; the commoner ones, if there are any, choose among those that share these."""
+    if not commoner or most <= limit:
+        return unit.word_candidates(weights, limit, reach)
+    # In a large memory, hundreds share a rare name: which of them is meant, the words beside it say.
+    sharing = unit.word_candidates(weights, most, reach)
+    if len(sharing) <= limit:
+        return sharing
+    every = {**weights, **commoner}
+    sums = {
+        row["item_id"]: sum(map(every.__getitem__, every.keys() & f"{row['words']} {row['context_words']}".split()))
+        for row in unit.all("words.of_documents", ids=sharing)
+    }
+    return sorted(sharing, key=lambda item: -sums.get(item, 0.0))[:limit]
 
 
 def gather_among(unit: Unit, asked: Asked, aim: Aim, reach: Reach, among: Sequence[int], recipe: Recipe) -> Gathered:
