@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 import psycopg
@@ -92,6 +92,14 @@ _MOST_WAITING = 1_000
 _Given = Value | Sequence[int] | Sequence[str] | Sequence[bytes] | HalfVector
 
 
+class _Statement(NamedTuple):
+    """A statement with its values; the driver decides whether it stays prepared, unless that would be a mistake."""
+
+    sql: str
+    values: Mapping[str, _Given] | None = None
+    prepare: bool | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class _Begun:
     """What is known when a transaction has begun: where new workspaces begin to count, and what a writer gives."""
@@ -120,22 +128,29 @@ class PostgresUnit:
         self._waiting: list[tuple[str, list[dict[str, _Given]]]] = []
 
     def _execute(
-        self, name: str, params: Mapping[str, _Given], written: Mapping[str, int] | None = None
+        self,
+        name: str,
+        params: Mapping[str, _Given],
+        written: Mapping[str, int] | None = None,
+        prepare: bool | None = None,
     ) -> psycopg.Cursor[DictRow]:
         sql = self._sql[name].format(**written) if written else self._sql[name]
-        (cursor,) = self._reach([(sql, self._bound(name, params))])
+        (cursor,) = self._reach([_Statement(sql, self._bound(name, params), prepare)])
         return cursor
 
-    def _reach(self, statements: Sequence[tuple[str, dict[str, _Given] | None]]) -> list[psycopg.Cursor[DictRow]]:
+    def _reach(self, statements: Sequence[_Statement]) -> list[psycopg.Cursor[DictRow]]:
         """Run statements in one round trip, after those that wait."""
         if len(statements) == 1 and not self._waiting:
-            return [self._connection.execute(sql, values, binary=True) for sql, values in statements]
+            return [self._start(each) for each in statements]
         waiting, self._waiting = self._waiting, []
         # The first that fails keeps those behind it from running, and is the one whose error is raised.
         with self._connection.pipeline():
             for sql, rows in waiting:
                 self._connection.cursor().executemany(sql, rows)
-            return [self._connection.execute(sql, values, binary=True) for sql, values in statements]
+            return [self._start(each) for each in statements]
+
+    def _start(self, statement: _Statement) -> psycopg.Cursor[DictRow]:
+        return self._connection.execute(statement.sql, statement.values, binary=True, prepare=statement.prepare)
 
     def _bound(self, name: str, params: Mapping[str, _Given]) -> dict[str, _Given]:
         """Complete the values of a statement."""
@@ -170,7 +185,7 @@ class PostgresUnit:
 
     def together(self, *lookups: Lookup) -> list[list[Row]]:
         """Return every row of several statements, in one round trip."""
-        asked = [(self._sql[each.name], self._bound(each.name, each.params)) for each in lookups]
+        asked = [_Statement(self._sql[each.name], self._bound(each.name, each.params)) for each in lookups]
         return [cast("list[Row]", cursor.fetchall()) for cursor in self._reach(asked)]
 
     def one(self, name: str, /, **params: _Given) -> Row | None:
@@ -212,7 +227,7 @@ class PostgresUnit:
     def commit(self) -> None:
         """Save the numbers that were given, and end the transaction, together with what waits; the store calls this."""
         saving = self._numbering.saving() if self._numbering else ()
-        self._reach([(each, None) for each in (*saving, "COMMIT")])
+        self._reach([_Statement(each) for each in (*saving, "COMMIT")])
 
     def constant(self, key: Hashable, read: Callable[[], T | None], /) -> T | None:
         """Return what never changes once it is committed."""
@@ -281,6 +296,8 @@ class PostgresUnit:
     def _compare(self, name: str, probe: Probe, params: Mapping[str, _Given]) -> dict[int, VectorHit]:
         scores = {}
         known = self._near.known(self) if name == "vectors.nearest" else frozenset()
+        # Planned for the size of this workspace: what suits a large one would read the whole table for a small one.
+        prepare = False if name == "vectors.nearest" else None
         for perspective, vector in probe.vectors.items():
             place = {"model": probe.model_id, "perspective": perspective}
             given = {**place, "probe": HalfVector(vector), **params}
@@ -288,7 +305,7 @@ class PostgresUnit:
                 written = {**place, "place": self.workspace, "dim": vector.shape[0]}
                 rows = self._execute("vectors.nearest_indexed", given, written).fetchall()
             else:
-                rows = self._execute(name, given).fetchall()
+                rows = self._execute(name, given, prepare=prepare).fetchall()
             scores[perspective] = {row["item_id"]: row["similarity"] for row in cast("list[Row]", rows)}
         return best_hits(scores)
 
