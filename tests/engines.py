@@ -91,7 +91,7 @@ class PostgresServer:
         """Start a standby in `home` that confirms every commit of this server from now on."""
         standby = PostgresServer(home, self.programs)
         home.mkdir(mode=0o700)
-        account = _account()
+        account = server_account()
         if account is not None:
             os.chown(home, account.pw_uid, account.pw_gid)
         standby._run(
@@ -147,7 +147,7 @@ class PostgresServer:
 
     def _create_cluster(self) -> None:
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        account = _account()
+        account = server_account()
         if account is not None:
             os.chown(self.home, account.pw_uid, account.pw_gid)
         # The built-in locale is the same on every system; C.UTF-8 of the C library is not everywhere.
@@ -177,7 +177,7 @@ class PostgresServer:
         self._run("pg_ctl", verb, "-D", str(self.data), *arguments)
 
     def _run(self, program: str, *arguments: str) -> None:
-        done = _run_as(_account(), [str(self.programs / program), *arguments], self.home)
+        done = _run_as(server_account(), [str(self.programs / program), *arguments], self.home)
         if done.returncode:
             tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-20:]) if self.log.exists() else ""
             raise EngineUnavailable(f"{program} {arguments[0]} failed: {done.stderr.strip() or done.stdout}\n{tail}")
@@ -323,7 +323,7 @@ def _lives(process: psutil.Process) -> bool:
         return False
 
 
-def _account() -> pwd.struct_passwd | None:
+def server_account() -> pwd.struct_passwd | None:
     """Choose whom to run the server as: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return None
@@ -376,7 +376,7 @@ def _programs(run: Path) -> Path:
 
 def _reachable(programs: Path) -> bool:
     try:
-        return _run_as(_account(), [str(programs / "initdb"), "--version"], Path("/")).returncode == 0
+        return _run_as(server_account(), [str(programs / "initdb"), "--version"], Path("/")).returncode == 0
     except PermissionError:
         return False
 

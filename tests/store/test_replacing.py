@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from everloom.clock import ManualClock, SystemClock
 from everloom.errors import Conflict, SchemaMismatch, StoreError, StoreReplaced
-from everloom.store import migrations, open_store, sqlite_url
+from everloom.store import migrations, open_store, sqlite_url, transfer
 from everloom.store.address import sqlite_path
 from everloom.store.sqlite.store import SqliteStore
 from everloom.store.transfer import restore
@@ -461,3 +462,34 @@ def test_a_store_that_was_copied_with_its_folder_is_opened(filled: str, tmp_path
         shutil.copytree(sqlite_path(filled).parent, tmp_path / "copy")
         with open_at(sqlite_url(tmp_path / "copy" / sqlite_path(filled).name)) as loom:
             assert loom.workspace("james").search("sails")
+
+
+@pytest.mark.promise("backup.one-moment")
+def test_a_backup_shows_all_workspaces_as_of_one_moment(
+    store_url: str, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copying = transfer._copy_workspace
+    written = 0
+    with open_at(store_url, clock) as loom:
+
+        def write() -> None:
+            for name in ("first", "second"):
+                loom.workspace(name).add([note(f"text {written}")])
+
+        def copy(*given: Any) -> int:
+            # Others go on writing into every workspace while each is copied, and make another one.
+            nonlocal written
+            written += 1
+            write()
+            loom.workspace("third")
+            return copying(*given)
+
+        monkeypatch.setattr(transfer, "_copy_workspace", copy)
+        write()
+        transfer.copy_to_file(loom.store, tmp_path / "copy.db")
+    assert written == 2
+    copied = rows_of(
+        sqlite_url(tmp_path / "copy.db"),
+        "SELECT w.name, d.text FROM workspace AS w LEFT JOIN document AS d ON d.workspace_id = w.id ORDER BY w.name",
+    )
+    assert [(row["name"], row["text"]) for row in copied] == [("first", "text 0"), ("second", "text 0")]

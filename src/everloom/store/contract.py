@@ -267,6 +267,22 @@ class Scrubbed:
     remains: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class StoreLoad:
+    """How busy a store keeps this process: its connections, and how long units waited for one or for other writers.
+
+    `most` is how many connections there may be; `writes` counts the units that began to write.
+    """
+
+    in_use: int = 0
+    idle: int = 0
+    most: int = 0
+    waits: int = 0
+    waited_seconds: float = 0.0
+    writes: int = 0
+    write_seconds: float = 0.0
+
+
 class Store(Protocol):
     """A database that holds workspaces. Safe to use from several threads and several processes at once."""
 
@@ -285,8 +301,20 @@ class Store(Protocol):
         """Whether it was opened only for reading; `write` then raises Forbidden."""
         ...
 
+    @property
+    def load(self) -> StoreLoad:
+        """How busy it keeps this process, without asking the engine."""
+        ...
+
     def read(self, workspace: int) -> AbstractContextManager[Unit]:
         """Begin a read-only unit of work that sees a single snapshot. It needs no right, room or lock to write."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[Callable[[int], Unit]]:
+        """Begin to read every workspace as of one moment; gives a function that enters one, and leaves the one before.
+
+        For copies of the whole store, which may take as long as there are rows.
+        """
         ...
 
     def write(

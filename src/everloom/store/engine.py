@@ -8,6 +8,7 @@ to the code that knows the table. Refuses to know what a connection is.
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -20,7 +21,7 @@ from weakref import WeakSet
 
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, Forbidden, StoreBusy, StoreError, WorkspaceGone, WorkspaceLeaving
-from everloom.store.contract import IndexedWords, Row, Value, VectorHit
+from everloom.store.contract import IndexedWords, Row, StoreLoad, Value, VectorHit
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -58,7 +59,8 @@ class Pool(Generic[C]):
     def _reset(self) -> None:
         self._owner = os.getpid()
         self._idle: list[C] = []
-        self._out = 0
+        self._out = self._waits = 0
+        self._waited = 0.0
         self._lock = Lock()
         self._free = BoundedSemaphore(self._size)
 
@@ -74,7 +76,7 @@ class Pool(Generic[C]):
             self._reset()
         if self._closed:
             raise StoreError("this store is closed", hint="open it again with open_loom()")
-        if not self._free.acquire(timeout=self._patience):
+        if not self._free.acquire(blocking=False) and not self._wait():
             raise StoreBusy(f"all {self._size} connections are in use", hint="try again, or use fewer threads")
         with self._lock:
             self._out += 1
@@ -87,6 +89,21 @@ class Pool(Generic[C]):
         except BaseException:
             self._free_slot()
             raise
+
+    def _wait(self) -> bool:
+        """Wait until a connection is free; how often and how long that was is counted."""
+        began = time.monotonic()
+        is_free = self._free.acquire(timeout=self._patience)
+        with self._lock:
+            self._waits += 1
+            self._waited += time.monotonic() - began
+        return is_free
+
+    def load(self, queue: WriterQueue) -> StoreLoad:
+        """Tell how many connections are in use and idle, and how long anybody waited for one, or in the queue."""
+        with self._lock:
+            held = (self._out, len(self._idle), self._size, self._waits, self._waited)
+        return StoreLoad(*held, queue.writes, queue.seconds)
 
     def _free_slot(self) -> None:
         with self._lock:
@@ -124,6 +141,20 @@ class Pool(Generic[C]):
         with self._lock:
             self._closed = True
         self.close_idle()
+
+
+class WriterQueue:
+    """How many units of a process began to write, and how long all of them had to wait for that."""
+
+    def __init__(self) -> None:
+        self.writes, self.seconds = 0, 0.0
+        self._lock = Lock()
+
+    def passed(self, since: float) -> None:
+        """Note that a unit which came at this moment of the monotonic clock begins to write."""
+        with self._lock:
+            self.writes += 1
+            self.seconds += time.monotonic() - since
 
 
 # Weak, because a hook of `os` cannot be taken back: a store that nobody uses any more must not be kept by it.

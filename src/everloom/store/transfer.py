@@ -1,6 +1,7 @@
 """Copying everything from one store to another, whatever their engines: backup, restore, and erasing a workspace.
 
-Copies rows, not files, one transaction per workspace. Derived data (word index, counts) is rebuilt.
+Copies rows, not files: all of them as of one moment, and into one transaction per workspace. Derived data (word index,
+counts) is rebuilt.
 """
 
 from __future__ import annotations
@@ -156,21 +157,24 @@ def _copy_all(source: Store, target: Store) -> int:
     """Copy the shared rows and those of every workspace; return how many there were."""
     shared = _copied_tables(source, shared=True)
     count = 0
-    with source.read(_NOWHERE) as reading, target.write(_NOWHERE) as writing:
+    # As of one moment: what is said in one workspace may be known in another, and tokens name workspaces.
+    with source.snapshot() as enter:
+        reading = enter(_NOWHERE)
         must_be_known(reading, source.address)
-        present = {table: {tuple(row.values()) for row in writing.rows_of(table)} for table in shared}
-        for table in shared:
-            missing = [row for row in reading.rows_of(table) if tuple(row.values()) not in present[table]]
-            if table == "workspace" and source.engine == "postgresql":
-                # There, every workspace counts for itself, and two of them give the same ids.
-                missing = [row | {"word_base": place * WORD_SPAN} for place, row in enumerate(missing)]
-            writing.put_rows(table, missing)
-            count += len(missing)
-        writing.count_on(reading.numbers())
-    for row in _workspaces(source):
-        # A workspace that is leaving takes no other writes; a copy of it is one that is leaving, too.
-        with source.read(row["id"]) as reading, target.write(row["id"], is_moving=True) as writing:
-            count += _copy_workspace(reading, writing, source)
+        with target.write(_NOWHERE) as writing:
+            present = {table: {tuple(row.values()) for row in writing.rows_of(table)} for table in shared}
+            for table in shared:
+                missing = [row for row in reading.rows_of(table) if tuple(row.values()) not in present[table]]
+                if table == "workspace" and source.engine == "postgresql":
+                    # There, every workspace counts for itself, and two of them give the same ids.
+                    missing = [row | {"word_base": place * WORD_SPAN} for place, row in enumerate(missing)]
+                writing.put_rows(table, missing)
+                count += len(missing)
+            writing.count_on(reading.numbers())
+        for row in reading.all("kernel.workspace_all"):
+            # A workspace that is leaving takes no other writes; a copy of it is one that is leaving, too.
+            with target.write(row["id"], is_moving=True) as writing:
+                count += _copy_workspace(enter(row["id"]), writing, source)
     return count
 
 

@@ -83,9 +83,15 @@ class Patience:
         return [text.format(workspace=int(workspace), patience=waiting, longest=longest) for text in texts]
 
 
-def begin_reading(workspace: int, patience: Patience) -> list[str]:
-    """Write the statements that begin a unit which sees a snapshot of the database."""
-    return ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", *patience.written(workspace, _READ)]
+def begin_reading(workspace: int, patience: Patience, *, may_rest: bool = False) -> list[str]:
+    """Write the statements that begin a unit which sees a snapshot of the database; `may_rest` for however long."""
+    settings = [text for text in _READ if not (may_rest and text == _IDLE)]
+    return ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", *patience.written(workspace, settings)]
+
+
+def enter_workspace(workspace: int) -> str:
+    """Write the statement with which a transaction goes on in another workspace."""
+    return _WORKSPACE.format(workspace=int(workspace))
 
 
 def begin_writing(workspace: int, patience: Patience, *, is_durable: bool) -> list[str]:

@@ -46,8 +46,14 @@ _CONNECTING = (
 )
 
 
+# What PgBouncer says in the one mode in which nothing can be written completely or not at all.
+_STATEMENT_MODE = "statement pooling mode"
+
+
 def is_lost(error: psycopg.Error) -> bool:
     """Return whether the connection itself is lost."""
+    if _STATEMENT_MODE in str(error):
+        return False
     return isinstance(error, psycopg.OperationalError) and not isinstance(error, (*_RETRY, errors.DiskFull))
 
 
@@ -56,6 +62,9 @@ def translate_error(error: psycopg.Error, address: str) -> StoreError | Conflict
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if isinstance(error, psycopg.IntegrityError):
         return StoreConflict(f"{address} refused a row: {text}")
+    if _STATEMENT_MODE in text:
+        hint = "set its pool_mode to transaction or session; nothing was written"
+        return StoreError(f"{address}: the pooler between here and the server allows no transactions", hint=hint)
     for kinds, fault, hint in _LASTING:
         if isinstance(error, kinds):
             return StoreError(f"{address}{fault.format(text)}", hint=hint)

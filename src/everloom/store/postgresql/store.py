@@ -32,6 +32,7 @@ from everloom.store.contract import (
     Scrubbed,
     StoreHealth,
     StoreLimits,
+    StoreLoad,
     Value,
     VectorHit,
 )
@@ -39,6 +40,7 @@ from everloom.store.engine import (
     Constants,
     Need,
     Pool,
+    WriterQueue,
     best_hits,
     check_state,
     indexed_words,
@@ -62,6 +64,7 @@ from everloom.store.postgresql.beginning import (
     begin_first,
     begin_reading,
     begin_writing,
+    enter_workspace,
     first_numbers,
     spread,
 )
@@ -314,6 +317,11 @@ class PostgresUnit:
         rows = self.all("vectors.of_items", model=model_id, perspective=perspective_id, ids=list(item_ids))
         return {row["item_id"]: row["vector"].to_numpy().astype(np.float32) for row in rows}
 
+    def enter(self, workspace: int) -> PostgresUnit:
+        """Go on in another workspace, in the same transaction; row-level security follows."""
+        self._connection.execute(enter_workspace(workspace).encode(), prepare=False)
+        return PostgresUnit(self._connection, workspace, self._constants, _Begun(self._above), self._near)
+
     def allow(self, seconds: float) -> None:
         """Let the server be silent for as long as a statement of this unit may take."""
         self._connection.silence = seconds + GRACE_SECONDS
@@ -388,8 +396,14 @@ class PostgresStore:
         opened = prepare(url, self.address, clock, limits, schema, is_read_only=is_read_only)
         self._incarnation, self._is_distributed = opened.incarnation, opened.is_distributed
         self._pool = Pool(self._connect, Connection.close, size=limits.connections, patience=limits.lock_seconds)
+        self._queue = WriterQueue()
         self._constants: dict[Hashable, Any] = {}
         self._near = NearIndexes()
+
+    @property
+    def load(self) -> StoreLoad:
+        """How busy the server keeps this process."""
+        return self._pool.load(self._queue)
 
     def _connect(self) -> Connection:
         return connect_for_units(self._url, self.address, self._limits, self._schema)
@@ -401,6 +415,16 @@ class PostgresStore:
         begin = begin_reading(workspace, patience)
         with self._unit(workspace, lambda connection: self._begin_reading(connection, begin), patience.longest) as unit:
             yield unit
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Callable[[int], PostgresUnit]]:
+        """Begin to read all workspaces as of one moment, in one transaction."""
+        patience = Patience(self._limits.lock_seconds, _LONG_SECONDS)
+        # Whoever copies writes elsewhere in between, for as long as that takes.
+        begin = begin_reading(NOWHERE, patience, may_rest=True)
+        seconds = self._limits.statement_seconds
+        with self._unit(NOWHERE, lambda connection: self._begin_reading(connection, begin), seconds) as unit:
+            yield unit.enter
 
     @contextmanager
     def write(
@@ -418,7 +442,9 @@ class PostgresStore:
         def start(connection: Connection) -> _Begun:
             return self._begin_writing(connection, workspace, begin, need)
 
+        came = time.monotonic()
         with self._unit(workspace, start, seconds) as unit:
+            self._queue.passed(came)
             unit.allow(longest)
             yield unit
 

@@ -31,6 +31,7 @@ from everloom.store.contract import (
     Scrubbed,
     StoreHealth,
     StoreLimits,
+    StoreLoad,
     Value,
     VectorHit,
 )
@@ -38,6 +39,7 @@ from everloom.store.engine import (
     Constants,
     Need,
     Pool,
+    WriterQueue,
     best_hits,
     check_state,
     count_words,
@@ -420,6 +422,12 @@ class SqliteUnit:
         found = {row["item_id"]: np.frombuffer(row["vector"], "<f2").astype(np.float32) for row in rows}
         return {item: vector for item, vector in found.items() if vector.any()}
 
+    def enter(self, workspace: int) -> SqliteUnit:
+        """Go on in another workspace, in the same transaction."""
+        life = life_of(self._connection, workspace)
+        base = (life and life["word_base"]) or 0
+        return SqliteUnit(self._connection, workspace, VectorCache(), self._constants, base)
+
     def rows_of(self, table: str, *, in_order: bool = False) -> Iterator[dict[str, Value]]:
         """Read a whole table for a copy."""
         mine = " WHERE workspace_id = :workspace" if table in workspace_tables("sqlite") else ""
@@ -480,8 +488,14 @@ class SqliteStore:
         self._owner = os.getpid()
         # Threads of one process queue here; only processes compete for SQLite's own lock.
         self._turn = Lock()
+        self._queue = WriterQueue()
         self._vectors = VectorCache()
         self._constants: dict[Hashable, Any] = {}
+
+    @property
+    def load(self) -> StoreLoad:
+        """How busy the file keeps this process."""
+        return self._pool.load(self._queue)
 
     @property
     def address(self) -> str:
@@ -506,6 +520,12 @@ class SqliteStore:
             yield unit
 
     @contextmanager
+    def snapshot(self) -> Iterator[Callable[[int], SqliteUnit]]:
+        """Begin to read all workspaces as of one moment, in one transaction."""
+        with self._unit(_NOWHERE, _READ, self._limits.statement_seconds) as unit:
+            yield unit.enter
+
+    @contextmanager
     def write(
         self, workspace: int, *, patience: float | None = None, is_durable: bool = True, is_moving: bool = False
     ) -> Iterator[SqliteUnit]:
@@ -519,7 +539,9 @@ class SqliteStore:
         # IMMEDIATE takes the write lock before anything is read: a transaction that reads first and writes later fails
         # at once if another process wrote in between, whatever the timeout.
         need = Need.MOVING if is_moving else Need.WRITING
+        came = time.monotonic()
         with self._sole(seconds), self._unit(workspace, _WRITE, seconds, is_durable=is_durable, need=need) as unit:
+            self._queue.passed(came)
             yield unit
 
     @contextmanager
