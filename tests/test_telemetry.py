@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio.to_thread import run_sync
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -24,12 +25,16 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
+from starlette.types import Message, Receive, Scope, Send
 
 from everloom import __version__
 from everloom.errors import NotFound, Rejected
 from everloom.kernel.verbs import measure_calls
 from everloom.loom import Loom, Workspace
 from everloom.semantic import Semantic
+from everloom.surfaces.web.accounting import trace_id
+from everloom.surfaces.web.admission import Rules
+from everloom.surfaces.web.gate import Gate
 from everloom.telemetry import Telemetry, named_resource, operation_of
 from everloom.wiring.faculties import FACULTIES
 from everloom.wiring.items import Items
@@ -365,3 +370,35 @@ open_loom(sys.argv[1], settings=Settings.model_validate({"telemetry": {"enabled"
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(tmp_path))
     assert done.returncode == 1
     assert "pip install 'everloom[otel]'" in done.stderr
+
+
+@pytest.mark.anyio
+@pytest.mark.promise("telemetry.traces")
+async def test_a_call_over_http_goes_on_with_the_trace_of_its_caller(loom: Loom) -> None:
+    workspace = loom.workspace("default")
+    ids: list[str | None] = []
+
+    async def remember(_scope: Scope, _receive: Receive, send: Send) -> None:
+        # In a thread, as every call of a verb is.
+        await run_sync(lambda: workspace.semantic.remember(["James"], f"James sails {len(ids)} times."))
+        ids.append(trace_id())
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(_message: Message) -> None:
+        pass
+
+    trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+    with measuring(loom) as seen:
+        for told in ([(b"traceparent", f"00-{trace}-{parent}-01".encode())], []):
+            headers = [(b"host", b"localhost"), *told]
+            scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "client": ("127.0.0.1", 1)}
+            await Gate(remember, Rules(), lambda _: None)(scope, receive, send)
+        first, second = seen.taken()
+    assert first.parent is not None
+    assert (f"{first.parent.trace_id:032x}", f"{first.parent.span_id:016x}") == (trace, parent)
+    assert second.parent is None
+    assert ids == [trace, None]

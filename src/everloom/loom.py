@@ -32,7 +32,7 @@ from everloom.kernel.work.tasks import Task, Work
 from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
 from everloom.models import Budget, Meter, estimate
 from everloom.models.providers import ModelThinker, Role, Roles, make_embedder, make_transcriber
-from everloom.models.usage import DayBudget
+from everloom.models.usage import DayBudget, Spent
 from everloom.settings import Settings, data_directory, load
 from everloom.store import Store, open_store, sqlite_url
 from everloom.store.contract import StoreLimits
@@ -356,6 +356,11 @@ class Loom:
                 known.model, access=self._access, seconds=known.seconds, meter=meter
             )
         return self._listening[workspace.id]
+
+    @property
+    def spent(self) -> Spent:
+        """What language models have cost this process so far, as far as prices are known."""
+        return self._budget.spent
 
     def spent_today(self, workspace: WorkspaceInfo) -> float:
         """Sum what models have cost a workspace since its midnight; calls of unknown price count as nothing."""

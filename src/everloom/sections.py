@@ -1,4 +1,4 @@
-"""What a group of settings is, and the groups of the services on which people write.
+"""What a group of settings is, and the groups of servers and of the services on which people write.
 
 Checks values and what they mean together. Refuses to know where a value comes from; `settings` does.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -31,6 +32,80 @@ class Section(BaseModel):
 
     # Frozen, because one object is shared by all threads of a process and by every workspace.
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _networks(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Check addresses and networks; one with bits beyond its length means the network that it lies in."""
+    try:
+        return tuple(str(ip_network(each, strict=False)) for each in value)
+    except ValueError as error:
+        raise ValueError(f"{error}; give addresses or networks, such as 10.0.0.7, 10.0.0.0/8 or ::1") from None
+
+
+Networks = Annotated[tuple[str, ...], BeforeValidator(parted), AfterValidator(_networks)]
+
+
+class ServerSettings(Section):
+    """How a server treats whoever calls it, and how it ends."""
+
+    proxies: Networks = Field(
+        default=(),
+        description="addresses and networks of the proxies in front of it; only what these say about a caller "
+        "(X-Forwarded-For, -Proto and -Host) is believed",
+    )
+    connections: int = Field(default=480, ge=8, le=100_000, description="how many connections are open at most")
+    connections_each: int = Field(
+        default=128, ge=1, le=100_000, description="how many of them one address may hold; a proxy may hold all"
+    )
+    calls_at_once: int = Field(
+        default=40, ge=1, le=1_000, description="how many calls are carried out at the same time; others wait"
+    )
+    calls_per_second: float = Field(
+        default=100.0, gt=0, description="how many requests a second one token, or one address without, may send"
+    )
+    calls_saved: float = Field(
+        default=1_000.0, ge=1, description="how many requests somebody who was quiet may send at once"
+    )
+    body_seconds: float = Field(default=30.0, gt=0, le=3_600, description="how long a request may take to arrive")
+    request_seconds: float = Field(
+        default=120.0, ge=110, le=86_400, description="how long a request may take to be answered"
+    )
+    stop_seconds: float = Field(
+        default=25.0,
+        ge=0,
+        le=3_600,
+        description="how long a server, worker or gateway that is told to stop may take to finish what it has begun",
+    )
+    drain_seconds: float = Field(
+        default=0.0,
+        ge=0,
+        le=600,
+        description="how long a server that is told to stop still takes requests, while /ready says that it stops",
+    )
+
+
+class MetricsSettings(Section):
+    """Who may read the figures of a process at /metrics, in the format of Prometheus."""
+
+    allow: Networks = Field(
+        default=(),
+        description="addresses and networks that may read /metrics; if empty, it is not there",
+    )
+    worker_port: int | None = Field(
+        default=None, ge=0, le=65_535, description="port on which a worker offers /metrics and /health; if empty, none"
+    )
+    worker_host: str = Field(default="127.0.0.1", description="address on which a worker offers them")
+
+
+class LogSettings(Section):
+    """How servers, workers and gateways write their log, which goes to stderr."""
+
+    format: Literal["text", "json"] = Field(default="text", description="text for people, or json: an object a line")
+    level: Literal["debug", "info", "warning", "error"] | None = Field(
+        default=None,
+        description="the least severe that is written; info has a line for each request. If empty, warning, and what a "
+        "worker does",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,17 @@ from everloom.mind.hands.servers import ToolServer, read_servers
 from everloom.mind.people import read_people, split_people
 from everloom.models.catalog import read_price, read_window
 from everloom.models.thinking import Effort, Thinking
-from everloom.sections import BridgeSettings, DiscordSettings, EmailSettings, MatrixSettings, Section, SlackSettings
+from everloom.sections import (
+    BridgeSettings,
+    DiscordSettings,
+    EmailSettings,
+    LogSettings,
+    MatrixSettings,
+    MetricsSettings,
+    Section,
+    ServerSettings,
+    SlackSettings,
+)
 from everloom.sections import Parted as _Parted
 from everloom.sections import parted as _parted
 from everloom.store.address import as_url, sqlite_url
@@ -443,6 +453,9 @@ class Settings(Section):
     """All settings."""
 
     store: StoreSettings = Field(default_factory=StoreSettings)
+    server: ServerSettings = Field(default_factory=ServerSettings)
+    metrics: MetricsSettings = Field(default_factory=MetricsSettings)
+    log: LogSettings = Field(default_factory=LogSettings)
     workspace: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
     embed: EmbedSettings = Field(default_factory=EmbedSettings)
     llm: LlmSettings = Field(default_factory=LlmSettings)

@@ -40,7 +40,7 @@ def served(store_url: str, settings: Settings, patch: pytest.MonkeyPatch | None 
     opening = LazyLoom(lambda: open_loom(store_url, settings=settings))
     process = Process(label=None, default_workspace="default")
     routes = api_routes(Entrance(opening, process))
-    gated = app.make_app(opening, process, "semantic", serving.rules_for("127.0.0.1"), routes)
+    gated = app.make_app(opening, process, "semantic", serving.rules_for("127.0.0.1"), app.Beside(routes))
     listener, address = serving.bind("127.0.0.1", 0)
     known = Served(address.url)
     if patch is not None:

@@ -102,6 +102,8 @@ class Budget:
         self.dollars, self.tokens = dollars, tokens
         self._catalog = catalog
         self.spent_dollars, self.spent_tokens = 0.0, 0
+        # What is known of it: a request without a known price counts as free here.
+        self.spent = Spent()
         self._lock = Lock()
 
     def admit(self, model: str) -> None:
@@ -118,6 +120,7 @@ class Budget:
         with self._lock:
             self.spent_dollars += record.dollars or 0.0
             self.spent_tokens += record.usage.total
+            self.spent += Spent(1, record.usage.prompt, record.usage.output, record.dollars or 0.0)
 
 
 class DayBudget:

@@ -19,7 +19,7 @@ from everloom.kernel.tokens import Tokens
 from everloom.loom import Workspace
 from everloom.mind import Queue
 from everloom.surfaces.channels.delivery import Outbox
-from everloom.surfaces.channels.http import CHANNEL, Callback, HttpChannel, HttpSeat
+from everloom.surfaces.channels.http import CHANNEL, Callback, HttpChannel, HttpSeat, _wait_for
 from everloom.surfaces.channels.signing import HEADER, WINDOW_SECONDS, signature, verified
 from everloom.surfaces.web.serving import bind
 from tests.models.test_media import png
@@ -317,3 +317,13 @@ def test_a_receiver_that_refuses_or_is_away_is_noted(here: Workspace) -> None:
         back = Callback(receiver.url, SECRET, here.name)
         assert [state(back.send), state(back.send)] == ["undeliverable", "undeliverable"]
     assert state(back.send) == "unsent"
+
+
+@pytest.mark.anyio
+@pytest.mark.promise("web.stops-in-order")
+async def test_whoever_waits_for_a_reply_of_a_gateway_that_stops_is_answered_in_time() -> None:
+    looks: list[None] = []
+    # It would wait for ever: only that the gateway stops ends it, and what is there by then is still found.
+    assert await _wait_for(lambda: looks.append(None), float("inf"), lambda: 0.0 if looks else None) is None
+    assert len(looks) >= 2
+    assert await _wait_for(lambda: "a reply", float("inf"), lambda: 0.0) == "a reply"

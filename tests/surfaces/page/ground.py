@@ -24,7 +24,7 @@ from everloom.kernel.tokens import Tokens
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.settings import Settings
 from everloom.surfaces.api import api_routes
-from everloom.surfaces.mcp.app import make_app
+from everloom.surfaces.mcp.app import Beside, make_app
 from everloom.surfaces.page.routes import OPEN_PATHS, page_routes
 from everloom.surfaces.web.admission import Rules
 from everloom.surfaces.web.entrance import Entrance
@@ -87,7 +87,7 @@ def lend_site(
     # A test asks faster than people do.
     rules = Rules(needs_token=needs_token, calls_per_second=10_000, burst=10_000)
     beside = [*api_routes(entrance), *page_routes(entrance)]
-    server = make_server(make_app(opening, process, "semantic", rules, beside, OPEN_PATHS), lifespan="on")
+    server = make_server(make_app(opening, process, "semantic", rules, Beside(beside, OPEN_PATHS)), lifespan="on")
     listener, address = bind("127.0.0.1", 0)
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="site", daemon=True)
     thread.start()

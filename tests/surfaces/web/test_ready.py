@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Thread
 
@@ -21,6 +22,7 @@ from everloom.surfaces.web.identity import Process
 from everloom.surfaces.web.lazy import LazyLoom
 from everloom.surfaces.web.serving import bind, make_server
 from tests.patience import PATIENCE, wait_until
+from tests.semantic.test_statements import counting
 from tests.surfaces.mcp.ground import SETTINGS, over_http, refusal
 
 # Two seconds are promised; the rest is for a busy machine.
@@ -95,3 +97,24 @@ def test_only_what_is_said_about_the_store_is_left_out() -> None:
         assert "/var" not in str(told)
     error = Rejected("the limit is too large", hint="ask for less")
     assert discreet(error) is error
+
+
+@pytest.mark.promise("web.health")
+def test_whether_a_server_is_ready_takes_as_long_however_much_is_stored(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with counting(store_url, monkeypatch) as told, closing(LazyLoom(partial(open_loom, store_url))) as opening:
+        opening.check()
+
+        def asked() -> list[str]:
+            told.clear()
+            opening.check()
+            return list(told)
+
+        few = asked()
+        for number in range(30):
+            opening.take().workspaces.create(f"place {number}")
+        assert asked() == few
+    # One workspace at most, by its id: that list grows.
+    assert few
+    assert not [text for text in few if "FROM workspace" in text]

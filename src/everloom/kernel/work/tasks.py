@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -101,6 +102,8 @@ class Work:
         self._clock = clock
         self._leases = Leases(store, clock, holder)
         self._tasks: dict[str, Task] = {}
+        # How often each task ran in this process, by how it ended.
+        self.ran: Counter[tuple[str, str]] = Counter()
 
     def add(self, task: Task) -> None:
         """Register a task."""
@@ -136,7 +139,7 @@ class Work:
                         # Another worker did it between the first check and the lease.
                         lease.drop()
                     else:
-                        outcomes.append(self._run(workspace, task, lease, step, (left, never)))
+                        outcomes.append(self._counted(self._run(workspace, task, lease, step, (left, never))))
         return outcomes
 
     def run_one(
@@ -148,7 +151,12 @@ class Work:
         stop: Callable[[], bool] = never,
     ) -> Outcome:
         """Take the lease, run the task whether or not it is due, and record how it went."""
-        return self._run(workspace, task, self._leases.take(workspace.id, task.name), progress, (seconds, stop))
+        lease = self._leases.take(workspace.id, task.name)
+        return self._counted(self._run(workspace, task, lease, progress, (seconds, stop)))
+
+    def _counted(self, outcome: Outcome) -> Outcome:
+        self.ran[outcome.task, outcome.state] += 1
+        return outcome
 
     def _run(
         self, workspace: WorkspaceInfo, task: Task, lease: Lease | None, progress: Progress, bounds: _Bounds
@@ -171,6 +179,10 @@ class Work:
             reason = masked(str(error) or type(error).__name__)
             self._failed(workspace, task, lease, reason)
             return Outcome(workspace.name, task.name, "failed", error=reason)
+        except BaseException:
+            # The program is being ended. That is no failure of the task: the next worker goes on with it at once.
+            lease.drop()
+            raise
         lease.release({"done": report.done, **report.detail})
         return Outcome(workspace.name, task.name, "done", report)
 

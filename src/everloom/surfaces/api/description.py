@@ -30,6 +30,7 @@ _PROBLEM = {
         "retry": {"type": "boolean", "description": "whether the same request may succeed later"},
         "retry_after": {"type": "number", "description": "after how many seconds, if that is known"},
         "current": {"description": "the present state, with a conflict"},
+        "request_id": {"type": "string", "description": "the id of the request, as X-Request-Id and the log have it"},
     },
 }
 _HEADERS = {

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse
 from everloom import __version__
 from everloom.errors import Conflict, EverloomError, ProviderBusy, meaning_of
 from everloom.kernel.answer.encode import as_data
+from everloom.surfaces.web.accounting import current_request
 from everloom.surfaces.web.entrance import discreet
 from everloom.wiring.wire.protocol import PROBLEM, PROGRAM_HEADER
 
@@ -34,13 +35,18 @@ def problem_of(failure: EverloomError) -> JSONResponse:
         body["current"] = as_data(error.current)
     if isinstance(error, ProviderBusy) and error.retry_after is not None:
         body["retry_after"] = error.retry_after
+    if (request := current_request()) is not None:
+        body["request_id"] = request.id
     headers = {PROGRAM_HEADER: __version__} | ({"retry-after": str(_wait(error))} if meaning.retry else {})
     return JSONResponse(body, meaning.http_status, headers, media_type=PROBLEM)
 
 
 def plain_problem(status: int, title: str, detail: str, **headers: str) -> JSONResponse:
     """Write a problem of the request itself, before any verb was called."""
-    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, "code": title.replace(" ", "_")}
+    body: dict[str, Any] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    body["code"] = title.replace(" ", "_")
+    if (request := current_request()) is not None:
+        body["request_id"] = request.id
     named = {PROGRAM_HEADER: __version__} | {name.replace("_", "-"): value for name, value in headers.items()}
     return JSONResponse(body, status, named, media_type=PROBLEM)
 

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 log = logger_of(__name__)
 
-# On shutdown a turn that is nearly done may finish; after that it is abandoned, and answered by the next run.
-_PATIENCE = 20.0
+# How much of the time that a turn may take on shutdown, whoever waits for its reply over HTTP does wait.
+_WAITED_SHARE = 0.8
 # The channel of programs that are no bridge; its module needs the web packages.
 _HTTP = "http"
 
@@ -77,6 +77,7 @@ class Gateway:
         # The parts of channels, which may wait for their service and cannot be woken.
         self._impatient: set[str] = set()
         self._callbacks: list[Callback] = []
+        self._waits_until: float | None = None
         self.running = RunningParts()
 
     def start(self) -> RunningParts:
@@ -104,13 +105,16 @@ class Gateway:
     def close(self) -> None:
         """Stop every part."""
         self._stop.set()
+        # A turn that is nearly done may finish; after that it is abandoned, and answered by the next run.
+        patience = self._loom.settings.server.stop_seconds
+        self._waits_until = time.monotonic() + patience * _WAITED_SHARE
         for rota in self._rooms.rotas:
             rota.end()
         if self._server is not None:
             self._server.should_exit = True
         # A poll may wait for its service for most of a minute and cannot be woken. It is left behind: it has stored
         # nothing yet, and the service sends again what was not confirmed.
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + patience
         for thread in (*self._threads, *(thread for rota in self._rooms.rotas for thread in rota.threads)):
             if thread.is_alive():
                 is_polling = thread.name in self._impatient
@@ -178,10 +182,13 @@ class Gateway:
             speaks=self._speaker,
             exists=self._has_workspace,
             joined=self._rooms.joined,
+            waits_until=lambda: self._waits_until,
         )
         self.running.channels[http.CHANNEL] = self._plan.address.url
         tokens = Tokens(self._loom.store, self._loom.clock)
-        self._server = channel.make_server(self._plan.address.host, tokens, self._plan.names)
+        self._server = channel.make_server(
+            self._plan.address.host, tokens, self._plan.names, self._loom.settings.server
+        )
         server, listener = self._server, self._plan.listener
         self._add("http", lambda: server.run(sockets=[listener]))
 

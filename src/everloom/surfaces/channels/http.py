@@ -29,13 +29,14 @@ from everloom.kernel.texts import LONGEST_TEXT, checked
 from everloom.mind import IncomingFile, IncomingMessage
 from everloom.mind.wording import speaker_name
 from everloom.secrets import logger_of
+from everloom.sections import ServerSettings
 from everloom.surfaces.channels.bridges import Bridges
 from everloom.surfaces.channels.delivery import Undelivered
 from everloom.surfaces.channels.signing import HEADER, signature, verified
 from everloom.surfaces.web.admission import PASS_KEY
 from everloom.surfaces.web.entrance import discreet
 from everloom.surfaces.web.gate import HEALTH, OPEN_PATHS, Gate, RefusedRequest
-from everloom.surfaces.web.serving import make_server, require_token, rules_for
+from everloom.surfaces.web.serving import Ending, make_server, patience_of, require_token, rules_for
 
 if TYPE_CHECKING:
     import uvicorn
@@ -153,10 +154,15 @@ class HttpChannel:
     exists: Callable[[str], bool] = lambda _workspace: True
     # Lists the workspaces of everybody who writes through a bridge.
     joined: Callable[[str], Sequence[str]] = lambda _channel: ()
+    # Says, while the gateway stops, until when on the monotonic clock a reply is still waited for.
+    waits_until: Callable[[], float | None] = lambda: None
 
-    def make_server(self, host: str, tokens: Tokens, names: tuple[str, ...] = ()) -> uvicorn.Server:
+    def make_server(
+        self, host: str, tokens: Tokens, names: tuple[str, ...] = (), settings: ServerSettings | None = None
+    ) -> uvicorn.Server:
         """Make the server of the channel; it requires a token unless it listens on this machine only."""
-        rules = rules_for(host, names)
+        known = settings or ServerSettings()
+        rules = rules_for(host, names, settings=known)
         if rules.needs_token:
             require_token(tokens, host, self.workspace)
         routes = [
@@ -169,8 +175,9 @@ class HttpChannel:
             replace(rules, most_bytes=_MOST_BYTES),
             tokens.verify,
             open_paths=OPEN_PATHS | {"/webhook"},
+            is_ending=lambda: self.waits_until() is not None,
         )
-        return make_server(app, lifespan="off")
+        return make_server(app, lifespan="off", patience=patience_of(known), ending=Ending(0.0, known.stop_seconds))
 
     async def _messages(self, request: Request) -> JSONResponse:
         return await _guard(request, self._post if request.method == "POST" else self._get)
@@ -235,7 +242,7 @@ class HttpChannel:
         seat.wake()
         if kind == "event":
             return JSONResponse({"id": message.id, "reply": None}, 202)
-        reply = await _wait_for(lambda: seat.conversation.reply_to(message.id), handed.wait)
+        reply = await _wait_for(lambda: seat.conversation.reply_to(message.id), handed.wait, self.waits_until)
         if reply is not None and not self._is_posted(reply.channel):
             await run_sync(seat.conversation.fetched, [reply])
         answer = {"id": message.id, "reply": None if reply is None else _write_reply(reply)}
@@ -268,7 +275,8 @@ class HttpChannel:
             heard = [(seat, each) for seat in seats for each in _replies(seat.conversation, asked, late=late)]
             return sorted(heard, key=lambda pair: pair[1].id)[:_MOST_REPLIES]
 
-        found = await _wait_for(look, wait)
+        # Nothing that was begun is waited for here: what comes later is there for the next one who asks.
+        found = await _wait_for(look, wait, lambda: None if self.waits_until() is None else 0.0)
         for seat, reply in found if is_receiver else ():
             await run_sync(seat.conversation.fetched, [reply])
         return JSONResponse({"messages": [_write_reply(reply) for _, reply in found]})
@@ -369,12 +377,13 @@ def _number_in(request: Request, name: str, most: int) -> int:
     return int(text)
 
 
-async def _wait_for(look: Callable[[], Any], seconds: float) -> Any:
-    """Poll until something is found or the time is up."""
+async def _wait_for(look: Callable[[], Any], seconds: float, until: Callable[[], float | None]) -> Any:
+    """Poll until something is found or the time is up; `until` says whether that is earlier by now."""
     deadline = time.monotonic() + seconds
     while True:
+        ends_at = until()
         found = await run_sync(look)
-        if found or time.monotonic() >= deadline:
+        if found or time.monotonic() >= (deadline if ends_at is None else min(deadline, ends_at)):
             return found
         await anyio.sleep(_LOOK_EVERY)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
-from anyio import CapacityLimiter, move_on_after
+from anyio import CapacityLimiter, move_on_after, to_thread
 from anyio.to_thread import run_sync
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.transport_security import TransportSecuritySettings
@@ -23,6 +24,7 @@ from everloom.errors import EverloomError
 from everloom.kernel.tokens import Token, Tokens
 from everloom.surfaces.mcp.connections import Connections
 from everloom.surfaces.mcp.server import LoomServer
+from everloom.surfaces.web.accounting import RequestFigures
 from everloom.surfaces.web.admission import Rules
 from everloom.surfaces.web.entrance import discreet
 from everloom.surfaces.web.gate import HEALTH, OPEN_PATHS, Gate
@@ -33,19 +35,27 @@ from everloom.surfaces.web.lazy import LazyLoom
 _READY_SECONDS = 1.5
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a process serves beside MCP, behind the same gate: routes of other surfaces, and which need no token.
+
+    `figures` is where its requests are counted, `calls_at_once` how many of them are carried out at the same time.
+    """
+
+    routes: Sequence[BaseRoute] = ()
+    open_paths: Collection[str] = ()
+    figures: RequestFigures | None = None
+    calls_at_once: int = 40
+
+
 def make_app(
     opening: LazyLoom,
     process: Process,
     toolset: str,
     rules: Rules,
-    beside: Sequence[BaseRoute] = (),
-    open_paths: Collection[str] = (),
+    beside: Beside = Beside(),  # noqa: B008
 ) -> ASGIApp:
-    """Make the app of one process; it opens its memory when it starts and closes it when it ends.
-
-    `beside` are routes of other surfaces that the process serves, too, behind the same gate; `open_paths` are those of
-    them that need no token.
-    """
+    """Make the app of one process; it opens its memory when it starts and closes it when it ends."""
     server, probing = LoomServer(opening, process, toolset), CapacityLimiter(1)
     # The SDK's own check is off: the gate has checked Host and Origin for every route, by rules that can be configured.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -53,6 +63,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = beside.calls_at_once
         opening.warm_after(0)
         async with server.session_manager.run():
             yield
@@ -69,13 +80,22 @@ def make_app(
         HEALTH,
         Route("/ready", ready, methods=["GET"]),
         Route("/mcp", Connections(StreamableHTTPASGIApp(server.session_manager)), methods=["POST"]),
-        *beside,
+        *beside.routes,
     ]
-    return Gate(Starlette(routes=routes, lifespan=lifespan), rules, verify, open_paths={*OPEN_PATHS, *open_paths})
+    return Gate(
+        Starlette(routes=routes, lifespan=lifespan),
+        rules,
+        verify,
+        open_paths={*OPEN_PATHS, *beside.open_paths},
+        figures=beside.figures,
+        is_ending=lambda: opening.is_stopping,
+    )
 
 
 async def _readiness(opening: LazyLoom, probing: CapacityLimiter) -> JSONResponse:
     """Report whether the store and the embedder work, soon and with the reason; the log has its details."""
+    if opening.is_stopping:
+        return JSONResponse({"status": "stopping", "reason": "the server was told to stop"}, 503)
     # Each probe starts the next attempt, so that a server whose database came up late becomes ready by itself.
     if not opening.is_warm:
         opening.warm_after(0)

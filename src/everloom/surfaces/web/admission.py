@@ -11,6 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from everloom.surfaces.web.proxies import NOBODY, NetworkList
 from everloom.wiring.wire.protocol import MOST_BYTES
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]/@?#\s]+)(?::(\d{1,5}))?")
@@ -35,6 +36,8 @@ class Rules:
     burst: float = 1000.0
     # A wrong token costs as much as this many calls: five at once, then one in two seconds.
     wrong_token_cost: float = 200.0
+    # Whose word about a caller is believed.
+    proxies: NetworkList = NOBODY
 
 
 def is_loopback(host: str) -> bool:

@@ -25,6 +25,7 @@ from everloom.errors import (
 from everloom.kernel.texts import name_key
 from everloom.kernel.trust.origin import OriginKind
 from everloom.secrets import logger_of
+from everloom.surfaces.web.accounting import note_call
 from everloom.surfaces.web.identity import CallClues, Caller, Process, caller_of, is_read_only, refuse_write
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Entrance:
 
     def enter(self, name: str, clues: CallClues, *, writes: bool) -> Workspace:
         """Return the workspace of the call `name`; refuse a write by a caller that may only read."""
+        note_call(verb=name)
         caller = caller_of(clues, self.process)
         refusal = refuse_write(name, clues, self.process) if caller.read_only else None
         if writes and refusal is not None:
@@ -89,6 +91,7 @@ class Entrance:
             refusal=refusal,
             origin=caller.origin,
         )
+        note_call(workspace=workspace.info.id)
         if refusal is None:
             self.opening.follow(workspace.info)
         return workspace
@@ -100,6 +103,7 @@ class Entrance:
 
     def act(self, name: str, workspace_id: int, token: Token | None) -> Workspace:
         """Return a workspace for a person who does something in it, called `name`."""
+        note_call(verb=name)
         info, clues = self._reached(workspace_id, token), CallClues(token=token)
         if is_read_only(clues, self.process):
             raise refuse_write(name, clues, self.process)
@@ -113,6 +117,7 @@ class Entrance:
         return [each for each in known if self._reaches(each, token)]
 
     def _reached(self, workspace_id: int, token: Token | None) -> WorkspaceInfo:
+        note_call(workspace=workspace_id)
         # One answer for what does not exist and for what is not the caller's: it must not tell which ids exist.
         info = self.opening.take().workspaces.by_id(workspace_id)
         if info is None or not self._reaches(info, token):

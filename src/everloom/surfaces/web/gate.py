@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from everloom.errors import EverloomError, meaning_of
 from everloom.kernel.tokens import Token
 from everloom.secrets import logger_of
+from everloom.surfaces.web.accounting import RequestFigures, accounted, answering, current_request, traced
 from everloom.surfaces.web.admission import (
     PASS_KEY,
     CallerBudget,
@@ -31,10 +32,12 @@ from everloom.surfaces.web.admission import (
     is_welcome_origin,
 )
 from everloom.surfaces.web.entrance import discreet
+from everloom.surfaces.web.proxies import peer_of, seen_through
 
 log = logger_of(__name__)
 
-# They reveal nothing but that the process runs, and load balancers that call them have no token.
+# They reveal nothing but that the process runs, and load balancers that call them have neither a token nor, often, a
+# Host header that means anything.
 OPEN_PATHS = frozenset({"/health", "/ready"})
 # Where a person who opens a page without a token is led, if there is a page.
 SIGN_IN = "/sign-in"
@@ -61,7 +64,7 @@ def refuse(
 ) -> JSONResponse:
     """Write why a request is refused, as problem details; `error` says it to whoever does not know those."""
     title = HTTPStatus(status).phrase.lower()
-    body = {
+    body: dict[str, object] = {
         "type": "about:blank",
         "title": title,
         "status": status,
@@ -70,14 +73,25 @@ def refuse(
         "retry": status in _RETRIED,
         "error": message,
     }
+    if (request := current_request()) is not None:
+        body["request_id"] = request.id
     told = body if hint is None else {**body, "hint": hint}
     return JSONResponse(told, status, headers, media_type="application/problem+json")
 
 
 class Gate:
-    """An app behind the gate; `verify` looks up a token by its secret."""
+    """An app behind the gate; `verify` looks up a token by its secret, `is_ending` says whether the process stops."""
 
-    def __init__(self, app: ASGIApp, rules: Rules, verify: Verify, *, open_paths: Iterable[str] = OPEN_PATHS) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        rules: Rules,
+        verify: Verify,
+        *,
+        open_paths: Iterable[str] = OPEN_PATHS,
+        figures: RequestFigures | None = None,
+        is_ending: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._app = app
         self._rules = rules
         self._verify = verify
@@ -85,6 +99,8 @@ class Gate:
         self._open_paths = frozenset(open_paths)
         self._open_below = tuple(each for each in self._open_paths if each.endswith("/") and each != "/")
         self._budget = CallerBudget(rules.calls_per_second, rules.burst)
+        self._figures = figures or RequestFigures()
+        self._is_ending = is_ending
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer why it is refused."""
@@ -95,6 +111,12 @@ class Gate:
             # WebSockets are not served; closing before accepting makes the server refuse the handshake.
             await send({"type": "websocket.close", "code": 1008})
             return
+        seen = seen_through(scope, self._rules.proxies)
+        with traced(seen), accounted(seen, self._figures) as account:
+            # Whoever keeps a connection to a server that stops would send the next request into the void.
+            await self._answer(seen, receive, answering(account, send, self._is_ending))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             body = await self._admit(scope, receive)
         except RefusedRequest as refused:
@@ -113,7 +135,7 @@ class Gate:
         if "content-length" in headers and "transfer-encoding" in headers:
             raise RefusedRequest(400, "a request has a length or comes in chunks, not both", connection="close")
         host = headers.get("host", "")
-        if not is_welcome_host(host, self._rules):
+        if scope["path"] not in OPEN_PATHS and not is_welcome_host(host, self._rules):
             raise RefusedRequest(
                 421, "this server does not answer to that name; `everloom serve --allow-host NAME` allows a name"
             )
@@ -123,8 +145,7 @@ class Gate:
             raise RefusedRequest(
                 403, "this web page may not call this server; `everloom serve --allow-origin URL` allows it"
             )
-        # X-Forwarded-For is ignored: whoever can set a header could pretend to be anybody, and escape the rate limit.
-        address = scope["client"][0] if scope.get("client") else "unknown"
+        address = peer_of(scope) or "unknown"
         # Whether the server works must be told even if the store, which knows the tokens, does not answer.
         shown = None if scope["path"] in OPEN_PATHS else headers.get("authorization")
         # A browser sends its cookies everywhere; where no token is needed, an old one must not be in the way.
@@ -194,8 +215,17 @@ class Gate:
             started = True
             await send(message)
 
-        with anyio.move_on_after(self._rules.request_seconds) as limit:
-            await self._app(scope, receive, watched)
+        try:
+            with anyio.move_on_after(self._rules.request_seconds) as limit:
+                await self._app(scope, receive, watched)
+        except anyio.get_cancelled_exc_class():
+            # The server stops, and this did not end in time. What was done of it is done.
+            if not started:
+                with anyio.CancelScope(shield=True):
+                    hint = "look whether it was done before you repeat it, or repeat it with the same idempotency key"
+                    told = refuse(503, "the server stopped before this was answered", hint, {"retry-after": "1"})
+                    await told(scope, receive, send)
+            raise
         if limit.cancelled_caught and not started:
             late = refuse(504, "the request took too long", "start long work as a job: /api/v1/jobs/start")
             await late(scope, receive, send)

@@ -16,6 +16,8 @@ from typing import Any, Literal
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from everloom.surfaces.web.proxies import NOBODY, NetworkList
+
 # What a connection is waiting for: its client's headers, its client's body, or our answer.
 Phase = Literal["headers", "body", "answer"]
 _LATE = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -34,6 +36,8 @@ class Patience:
     # Longer than the gate's own limits, which answer in words; these are for what the gate cannot end.
     body: float = 40.0
     answer: float = 200.0
+    # All callers come from the address of a proxy, which may therefore take every seat.
+    proxies: NetworkList = NOBODY
 
 
 class Seats:
@@ -44,9 +48,11 @@ class Seats:
         self._all: OrderedDict[GuardedConnection, str] = OrderedDict()
         self._count: dict[str, int] = {}
 
-    def enter(self, connection: GuardedConnection, address: str) -> bool:
+    def enter(self, connection: GuardedConnection, host: str) -> bool:
         """Take a seat; when there is none, the oldest connection that waits for its client gives up its own."""
-        if self._count.get(address, 0) >= self.patience.seats_each and not self._give_way(address):
+        address, is_bounded = neighbourhood(host), host not in self.patience.proxies
+        is_full = is_bounded and self._count.get(address, 0) >= self.patience.seats_each
+        if is_full and not self._give_way(address):
             return False
         if len(self._all) >= self.patience.seats and not self._give_way(None):
             return False
@@ -93,7 +99,7 @@ class GuardedConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a seat, or refuse the connection at once."""
         super().connection_made(transport)
-        if self._seats.enter(self, neighbourhood(self.client[0] if self.client else "")):
+        if self._seats.enter(self, self.client[0] if self.client else ""):
             self._enter("headers")
         else:
             self._end(_FULL)

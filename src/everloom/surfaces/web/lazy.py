@@ -62,6 +62,11 @@ class LazyLoom:
             return self._loom
 
     @property
+    def opened(self) -> Loom | None:
+        """The loom, if it has been opened; for whoever must not wait for that."""
+        return self._loom
+
+    @property
     def is_stopping(self) -> bool:
         """Whether the process has been asked to end: whoever streams ends its stream, so that nobody waits for it."""
         return self._stopping.is_set()

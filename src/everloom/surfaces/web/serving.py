@@ -1,17 +1,21 @@
 """Runs a server: its address, the rules that follow from it, and an orderly stop.
 
-Refuses to listen beyond this machine as long as there is no token.
+A server that is told to stop says so at /ready, goes on for as long as its balancer needs to notice, closes its door,
+and finishes what it has begun within a limit. Refuses to listen beyond this machine as long as there is no token.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import signal
 import socket
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 from types import FrameType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -20,9 +24,17 @@ from everloom.errors import Conflict, EverloomError, Forbidden, Rejected
 from everloom.kernel.tokens import Tokens
 from everloom.surfaces.web.admission import Rules, bare, is_loopback
 from everloom.surfaces.web.guard import Patience, guarded
+from everloom.surfaces.web.proxies import NetworkList
 
-_SHUTDOWN_SECONDS = 10
-_MOST_CONNECTIONS = 512
+if TYPE_CHECKING:
+    from everloom.sections import ServerSettings
+
+_BACKLOG = 512
+# Beyond the seats, so that whoever gets none is told so by the guard.
+_SPARE = 32
+# How much longer than the gate a guard waits: the gate answers in words.
+_BODY_GRACE, _ANSWER_GRACE = 10.0, 80.0
+_LOOK_SECONDS = 0.05
 _WILDCARDS = frozenset({"0.0.0.0", "::", ""})
 
 
@@ -40,15 +52,54 @@ class Address:
         return f"http://[{name}]:{self.port}" if ":" in name else f"http://{name}:{self.port}"
 
 
-def rules_for(host: str, hosts: tuple[str, ...] = (), origins: tuple[str, ...] = ()) -> Rules:
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a server ends: how long it still takes requests, and how long what it has begun may take after that."""
+
+    drain_seconds: float = 0.0
+    stop_seconds: float = 25.0
+
+
+def ending_of(settings: ServerSettings) -> Ending:
+    """Read how a server ends from the settings."""
+    return Ending(settings.drain_seconds, settings.stop_seconds)
+
+
+def patience_of(settings: ServerSettings) -> Patience:
+    """Read from the settings how many connections a server holds, and for how long."""
+    return Patience(
+        seats=settings.connections,
+        seats_each=settings.connections_each,
+        body=settings.body_seconds + _BODY_GRACE,
+        answer=settings.request_seconds + _ANSWER_GRACE,
+        proxies=NetworkList.read(settings.proxies),
+    )
+
+
+def rules_for(
+    host: str,
+    hosts: tuple[str, ...] = (),
+    origins: tuple[str, ...] = (),
+    settings: ServerSettings | None = None,
+) -> Rules:
     """Decide what the gate checks on an address: beyond this machine, a token is required."""
     local = is_loopback(host)
     names = {name.lower() for name in hosts} | ({socket.gethostname().lower(), host.lower()} if not local else set())
-    return Rules(
+    rules = Rules(
         hosts=frozenset(names),
         origins=frozenset(origin.lower().rstrip("/") for origin in origins),
         any_address=not local,
         needs_token=not local,
+    )
+    if settings is None:
+        return rules
+    return replace(
+        rules,
+        body_seconds=settings.body_seconds,
+        request_seconds=settings.request_seconds,
+        calls_per_second=settings.calls_per_second,
+        burst=settings.calls_saved,
+        proxies=NetworkList.read(settings.proxies),
     )
 
 
@@ -72,7 +123,7 @@ def bind(host: str, port: int) -> tuple[socket.socket, Address]:
     try:
         listener.bind(place)
         # Clients that connect before the app has started wait instead of being refused.
-        listener.listen(_MOST_CONNECTIONS)
+        listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         raise _unbound(error, host, port) from error
@@ -94,17 +145,36 @@ class StoppableServer(uvicorn.Server):
     """A server that says so when it is told to stop: a stream would otherwise keep it for as long as it is allowed."""
 
     stopping: Callable[[], None] = staticmethod(lambda: None)
+    drain_seconds: float = 0.0
+
+    async def main_loop(self) -> None:
+        """Serve until told to stop, and then until balancers have noticed it, or somebody says it again."""
+        await super().main_loop()
+        began = time.monotonic()
+        while time.monotonic() < began + self.drain_seconds:
+            await asyncio.sleep(_LOOK_SECONDS)
+        self.drain_seconds = 0.0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop once the requests in progress are answered."""
+        if self.should_exit and self.drain_seconds:
+            self.drain_seconds = 0.0
+            return
         self.stopping()
         super().handle_exit(sig, frame)
 
 
-def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"], patience: Patience = Patience()) -> StoppableServer:  # noqa: B008
+def make_server(
+    app: ASGIApp,
+    *,
+    lifespan: Literal["on", "off"],
+    patience: Patience = Patience(),  # noqa: B008
+    ending: Ending = Ending(),  # noqa: B008
+) -> StoppableServer:
     """Make a server with bounded connections that lets requests finish when it stops."""
-    # No access log, because it would hold what people ask; no forwarded headers and no Server header, because the first
-    # can be forged and the second only helps attackers.
+    _let_calls_end()
+    # No access log, because it would hold what people ask; forwarded headers are read by the gate, which knows whom to
+    # believe; and a Server header only helps attackers.
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -113,17 +183,35 @@ def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"], patience: Patie
         proxy_headers=False,
         server_header=False,
         http=guarded(patience),
-        limit_concurrency=_MOST_CONNECTIONS,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        limit_concurrency=patience.seats + _SPARE,
+        timeout_graceful_shutdown=ceil(ending.stop_seconds),
     )
-    return StoppableServer(config)
+    server = StoppableServer(config)
+    server.drain_seconds = ending.drain_seconds
+    return server
+
+
+def _let_calls_end() -> None:
+    """Keep the MCP SDK's event streams open when the server stops: each carries the answer to a call, and ends with it.
+
+    The library that writes them ends them as soon as a process is told to stop, and the answers of calls that have done
+    their work are lost. The streams that carry no call are our own (`streaming`), and end by themselves.
+    """
+    try:
+        from sse_starlette.sse import AppStatus  # noqa: PLC0415  an optional part of the SDK
+    except ImportError:
+        return
+    # Versions before 3.1 have no such switch, and do not look for it.
+    AppStatus.enable_automatic_graceful_drain = False
 
 
 def serve(
-    app: ASGIApp, listener: socket.socket, announce: Callable[[], None], begin_stop: Callable[[], None] = lambda: None
+    server: StoppableServer,
+    listener: socket.socket,
+    announce: Callable[[], None],
+    begin_stop: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; requests in progress are finished first, streams end at once by `begin_stop`."""
-    server = make_server(app, lifespan="on")
     server.stopping = begin_stop
 
     # For a signal that arrives before uvicorn has installed its handlers. Uvicorn also raises the signal again when it

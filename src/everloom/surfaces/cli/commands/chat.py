@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -204,16 +203,16 @@ def gateway(invocation: Invocation, system: str | None, names: tuple[str, ...], 
     if system is not None:
         return _print_unit(invocation, system, names, chosen)
     from everloom.surfaces.channels.gateway import Gateway, GatewayPlan  # noqa: PLC0415  loads the mind
+    from everloom.surfaces.cli.runtime.logs import set_up_server_log  # noqa: PLC0415
 
     settings = invocation.settings_here()
+    set_up_server_log(settings.log, verbose=invocation.verbose)
     _require_model(settings)
     with_tasks = not chosen["no_tasks"]
     plan = GatewayPlan(with_tasks=with_tasks)
     if not chosen["no_http"]:
         from everloom.surfaces.web import serving  # noqa: PLC0415  loads the web
 
-        # The web packages give the root logger a handler of their own: every line would be written twice.
-        logging.getLogger("everloom").propagate = False
         plan = GatewayPlan(*serving.bind(chosen["host"], chosen["port"]), names, with_tasks=with_tasks)
     # The port is bound by now: if it is in use, nothing else has been started yet.
     with invocation.open(settings) as loom, stopping() as stop:

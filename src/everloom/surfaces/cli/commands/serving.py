@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
     from everloom.kernel.tokens import Tokens
     from everloom.loom import Loom
+    from everloom.settings import Settings
+    from everloom.surfaces.mcp.app import Beside
     from everloom.surfaces.web.entrance import Entrance
     from everloom.surfaces.web.identity import Process
     from everloom.surfaces.web.lazy import LazyLoom
@@ -42,12 +43,12 @@ _tools_option = click.option(
 @contextmanager
 def _prepared(invocation: Invocation, environ: Mapping[str, str] | None) -> Iterator[tuple[LazyLoom, Process]]:
     """Prepare a server: its memory, opened on first use, and its options; `environ` is that of its only client."""
+    from everloom.surfaces.cli.runtime.logs import set_up_server_log  # noqa: PLC0415
     from everloom.surfaces.web.identity import Process  # noqa: PLC0415  the SDK takes a second to load
     from everloom.surfaces.web.lazy import LazyLoom  # noqa: PLC0415
 
-    # The SDK gives the root logger a handler of its own: every line would be written twice.
-    logging.getLogger("everloom").propagate = False
     settings = invocation.settings_here()
+    set_up_server_log(settings.log, verbose=invocation.verbose)
     # A client that starts a process is the only one it serves; over HTTP, calls belong together by what they carry.
     label = invocation.session or (None if environ is None else f"process {uuid4().hex[:12]}")
     read_only = settings.store.read_only
@@ -101,27 +102,47 @@ def serve(
     """Serve the memory over HTTP until stopped.
 
     The first page is for people; MCP is at /mcp, the JSON API at /api/v1; /health and /ready report the state of the
-    process.
+    process, /metrics its figures to those whom metrics.allow names.
     """
-    from everloom.surfaces.api import api_routes  # noqa: PLC0415
     from everloom.surfaces.mcp import app  # noqa: PLC0415  the SDK takes a second to load
     from everloom.surfaces.web import serving  # noqa: PLC0415
     from everloom.surfaces.web.entrance import Entrance  # noqa: PLC0415
 
-    rules = serving.rules_for(host, hosts, origins)
+    settings = invocation.settings_here()
+    rules = serving.rules_for(host, hosts, origins, settings.server)
     # No environment: it would identify the conversation of whoever started the server, not that of a client.
     with _prepared(invocation, None) as (opening, process):
         # Before the port is bound: not even a refused request should reach a server that nobody has a token for.
         if rules.needs_token:
             serving.require_token(_tokens_of(opening.take()), host)
         entrance = Entrance(opening, process, invocation.settings()[1])
-        beside, open_paths = _pages(entrance)
-        behind_the_gate = app.make_app(opening, process, tools, rules, [*api_routes(entrance), *beside], open_paths)
+        behind_the_gate = app.make_app(opening, process, tools, rules, _beside(entrance, settings))
         listener, address = serving.bind(host, port)
+        known = settings.server
+        server = serving.make_server(
+            behind_the_gate, lifespan="on", patience=serving.patience_of(known), ending=serving.ending_of(known)
+        )
         announce = partial(_announce_server, address, needs_token=rules.needs_token, as_json=invocation.as_json)
         with listener:
-            serving.serve(behind_the_gate, listener, announce, opening.begin_stop)
+            serving.serve(server, listener, announce, opening.begin_stop)
     return Answer({"address": address.url}, ["stopped"])
+
+
+def _beside(entrance: Entrance, settings: Settings) -> Beside:
+    """Collect what is served beside MCP: the API, the page and, for those who may read them, the figures."""
+    from everloom.surfaces.api import api_routes  # noqa: PLC0415  as above
+    from everloom.surfaces.mcp.app import Beside  # noqa: PLC0415
+    from everloom.surfaces.web.accounting import RequestFigures  # noqa: PLC0415
+    from everloom.surfaces.web.proxies import NetworkList  # noqa: PLC0415
+    from everloom.surfaces.web.reporting import METRICS, metrics_route  # noqa: PLC0415
+
+    pages, open_paths = _pages(entrance)
+    routes, figures = [*api_routes(entrance), *pages], RequestFigures()
+    if settings.metrics.allow:
+        # Before the pages, which answer everything else.
+        routes.insert(0, metrics_route(entrance.opening, figures, NetworkList.read(settings.metrics.allow)))
+        open_paths = {*open_paths, METRICS}
+    return Beside(routes, open_paths, figures, settings.server.calls_at_once)
 
 
 def _pages(entrance: Entrance) -> tuple[Sequence[BaseRoute], Collection[str]]:

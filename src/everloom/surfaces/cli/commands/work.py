@@ -26,7 +26,7 @@ from everloom.surfaces.cli.runtime.command import Command, Group, ItemId
 from everloom.surfaces.cli.runtime.following import FollowedJob
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, json_text, progress
-from everloom.surfaces.cli.runtime.turns import AnyWork, WorkElsewhere, log_failure, stopping, take_turns
+from everloom.surfaces.cli.runtime.turns import AnyWork, StopOverdue, WorkElsewhere, log_failure, stopping, take_turns
 
 if TYPE_CHECKING:
     from everloom.kernel.work.jobs import JobStatus
@@ -202,32 +202,68 @@ log = logger_of(__name__)
 @click.option("--tasks", "--task", "names", multiple=True, metavar="TASK", help="Only this task; may be repeated.")
 def worker(invocation: Invocation, once: bool, every: float, seconds: float, names: tuple[str, ...]) -> Answer:
     """Run the background work of every workspace until stopped."""
+    from everloom.surfaces.cli.runtime.logs import set_up_server_log  # noqa: PLC0415  a help page needs no log
+
+    settings = invocation.settings_here()
+    set_up_server_log(settings.log, verbose=invocation.verbose)
     # A worker has no other output: what it does must be visible without --verbose.
-    log.setLevel(logging.INFO)
+    if settings.log.level is None:
+        log.setLevel(logging.INFO)
     counts: Counter[str] = Counter()
-    with invocation.open() as loom, stopping() as stop:
+    with invocation.open(settings) as loom, stopping(settings.server.stop_seconds) as stop, _figures(loom, counts):
         tasks = [*_known_tasks(loom.work, names)] or [task.name for task in loom.work.tasks]
         log.info("working at %s: %s", loom.store.address, ", ".join(tasks))
-        while not stop.is_set():
-            counts["looks"] += 1
-            _look(loom, tasks, seconds, stop, counts)
-            if once:
-                break
-            # Jitter, so that workers started at the same moment do not query the store at the same moment.
-            stop.wait(every * random.uniform(0.8, 1.2))
+        try:
+            while not stop.is_set():
+                counts["looks"] += 1
+                _look(loom, tasks, seconds, stop, counts)
+                if once:
+                    break
+                # Jitter, so that workers started at the same moment do not query the store at the same moment.
+                stop.wait(every * random.uniform(0.8, 1.2))
+        except StopOverdue:
+            log.warning("the present step did not end within server.stop_seconds; it was undone and stays due")
         log.info("stopped")
     return _worker_answer(counts, once)
+
+
+@contextmanager
+def _figures(loom: Loom, counts: Mapping[str, int]) -> Iterator[None]:
+    """Offer the figures of a worker on a port of its own, if the settings name one."""
+    from everloom.surfaces.web.metrics import Family, loom_families, process_families, sample  # noqa: PLC0415
+    from everloom.surfaces.web.proxies import NetworkList  # noqa: PLC0415
+    from everloom.surfaces.web.reporting import offered  # noqa: PLC0415
+
+    known = loom.settings.metrics
+    if known.worker_port is None:
+        yield
+        return
+
+    def families() -> Iterator[Family]:
+        yield from process_families(loom)
+        yield from loom_families(loom)
+        yield Family("everloom_worker_looks_total", "counter", "How often it looked.", (sample(counts["looks"]),))
+        due = (sample(counts["due"]),)
+        yield Family("everloom_worker_tasks_due", "gauge", "Tasks that the last look found due.", due)
+
+    allow = NetworkList.read(known.allow or ("127.0.0.0/8", "::1"))
+    with offered(known.worker_host, known.worker_port, allow, families) as port:
+        log.info("figures at http://%s:%d/metrics", known.worker_host, port)
+        yield
 
 
 def _look(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Counter[str]) -> None:
     """Run what is due now; a failure is logged, and the other tasks go on."""
     try:
         turns = [(place, task) for place in loom.workspaces.list() for task in tasks]
+        found: set[tuple[str, str]] = set()
         for outcome in take_turns(loom.work, turns, seconds, stop):
+            found.add((outcome.workspace, outcome.task))
             counts[outcome.state] += 1
             counts["items"] += outcome.report.done if outcome.report else 0
             what = outcome.error or (f"{outcome.report.done} items" if outcome.report else "")
             log.info("%s", f"{outcome.workspace} {outcome.task} {outcome.state} {what}".rstrip())
+        counts["due"] = len(found)
     except EverloomError as error:
         log_failure(loom.store.address, error)
         counts["failed"] += 1

@@ -26,6 +26,8 @@ log = logger_of(__name__)
 
 # Long enough to make the cost of a lease negligible, short enough for somebody who waits for the program to stop.
 _TURN_SECONDS = 2.0
+# An alarm after no time at all would never come.
+_LEAST_SECONDS = 0.001
 # A server takes no shorter one.
 _SHORTEST_TURN = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -34,20 +36,42 @@ _Turn = tuple["WorkspaceInfo", str]
 _Advance = Callable[[str, str, int], None]
 
 
+class StopOverdue(BaseException):
+    """Raised in the midst of a step that a program which was told to stop did not finish in time.
+
+    Not an error of the step: whoever handles those must not take it for one, and go on.
+    """
+
+
 @contextmanager
-def stopping() -> Iterator[Event]:
-    """Turn the first SIGINT or SIGTERM into a request to stop; the second one has its usual effect."""
+def stopping(limit: float | None = None) -> Iterator[Event]:
+    """Turn the first SIGINT or SIGTERM into a request to stop; the second one has its usual effect.
+
+    With a `limit` in seconds, what is still being done after that is interrupted: its transaction is undone, its lease
+    given back, and it stays due.
+    """
     wish = Event()
+    has_alarm = limit is not None and hasattr(signal, "setitimer")
     before = {number: signal.getsignal(number) for number in _SIGNALS}
+    is_set = False
 
     def restore() -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
 
+    def give_up(_number: int, _frame: FrameType | None) -> None:
+        raise StopOverdue
+
     # Restored at once, so that a second Ctrl-C ends a program whose current turn does not end.
     def heard(_number: int, _frame: FrameType | None) -> None:
+        nonlocal is_set
         wish.set()
         restore()
+        # Where there is no alarm, whoever started the program has a limit of their own.
+        if has_alarm:
+            is_set = True
+            signal.signal(signal.SIGALRM, give_up)
+            signal.setitimer(signal.ITIMER_REAL, max(limit or 0.0, _LEAST_SECONDS))
 
     for number in _SIGNALS:
         signal.signal(number, heard)
@@ -55,6 +79,9 @@ def stopping() -> Iterator[Event]:
         yield wish
     finally:
         restore()
+        # Only an alarm of its own: others may have set theirs.
+        if is_set:
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 class WorkElsewhere:
