@@ -8,8 +8,9 @@ WHERE d.workspace_id = :workspace
 ORDER BY d.item_id LIMIT :limit;
 
 -- name: tally_through
--- Read up to which id documents are in the word index and its counts, and how many wait.
-SELECT t.through, (SELECT COUNT(*) FROM document AS d WHERE d.workspace_id = :workspace AND d.item_id > t.through) AS waiting
+-- Read up to which id documents are in the word index and its counts, and how many wait, or that these are very many.
+SELECT t.through, (SELECT COUNT(*) FROM (SELECT 1 FROM document AS d
+    WHERE d.workspace_id = :workspace AND d.item_id > t.through LIMIT 1000)) AS waiting
 FROM (SELECT COALESCE(MAX(counted_through), 0) AS through FROM tally WHERE workspace_id = :workspace) AS t;
 
 -- name: tally_fold

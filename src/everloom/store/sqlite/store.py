@@ -243,7 +243,7 @@ class SqliteUnit:
         return max(each.item_id for each in documents)
 
     # The words of a text lie all over the index and the counts: writing them one text at a time changes a dozen pages
-    # and makes a segment of the index each. Up to a few hundred documents wait, and are read from their rows by those
+    # and makes a segment of the index each. Up to a hundred or so wait, and are read from their rows by those
     # who search.
     def fold_recent(self) -> None:
         """Add the words of all documents that wait."""
