@@ -70,7 +70,7 @@ _SAVE = _template("kernel.numbers_save")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class UnitLimits:
     """How many seconds a unit waits for others, and how long one of its statements may take."""
 
     waiting: float
@@ -83,7 +83,7 @@ class Patience:
         return [text.format(workspace=int(workspace), patience=waiting, longest=longest) for text in texts]
 
 
-def begin_reading(workspace: int, patience: Patience, *, may_rest: bool = False) -> list[str]:
+def begin_reading(workspace: int, patience: UnitLimits, *, may_rest: bool = False) -> list[str]:
     """Write the statements that begin a unit which sees a snapshot of the database; `may_rest` for however long."""
     settings = [text for text in _READ if not (may_rest and text == _IDLE)]
     return ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", *patience.written(workspace, settings)]
@@ -94,13 +94,13 @@ def enter_workspace(workspace: int) -> str:
     return _WORKSPACE.format(workspace=int(workspace))
 
 
-def begin_writing(workspace: int, patience: Patience, *, is_durable: bool) -> list[str]:
+def begin_writing(workspace: int, patience: UnitLimits, *, is_durable: bool) -> list[str]:
     """Write the statements that begin a unit which writes, once it holds the lock."""
     haste = () if is_durable else (_HASTE,)
     return ["BEGIN", *patience.written(workspace, (*haste, _PATIENCE, *_WRITE, *_LOCK))]
 
 
-def begin_first(workspace: int, patience: Patience) -> list[str]:
+def begin_first(workspace: int, patience: UnitLimits) -> list[str]:
     """Write the statements with which the first writer of a workspace makes its lock, and takes it."""
     return patience.written(workspace, (_PATIENCE, _template("kernel.lock_add"), *_LOCK))
 

@@ -178,7 +178,7 @@ def connect_for_units(url: str, address: str, limits: StoreLimits, schema: str |
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedServer:
     """What is known of a store that was opened: which life of it this is, and whether its tables are distributed."""
 
     incarnation: str
@@ -187,7 +187,7 @@ class Opened:
 
 def prepare(
     url: str, address: str, clock: Clock, limits: StoreLimits, schema: str | None = None, *, is_read_only: bool = False
-) -> Opened:
+) -> OpenedServer:
     """Check the server and migrate the database, once even if several processes start together."""
     with connect(url, address, limits, schema, REPLACING if schema else None) as connection:
         if connection.info.server_version < _OLDEST_SERVER:
@@ -209,9 +209,9 @@ def prepare(
             raise translate_error(error, address) from error
 
 
-def _opened(connection: Connection) -> Opened:
+def _opened(connection: Connection) -> OpenedServer:
     row = connection.execute(statements("postgresql")["kernel.incarnation"].encode()).fetchone()
-    return Opened(str(row["incarnation"]) if row else "", is_distributed(connection))
+    return OpenedServer(str(row["incarnation"]) if row else "", is_distributed(connection))
 
 
 def _is_current(connection: Connection, address: str, limits: StoreLimits) -> bool:

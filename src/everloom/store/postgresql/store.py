@@ -60,7 +60,7 @@ from everloom.store.postgresql import nearness, words
 from everloom.store.postgresql.beginning import (
     NOWHERE,
     Numbering,
-    Patience,
+    UnitLimits,
     begin_first,
     begin_reading,
     begin_writing,
@@ -411,7 +411,7 @@ class PostgresStore:
     @contextmanager
     def read(self, workspace: int) -> Iterator[PostgresUnit]:
         """Begin a unit that sees a snapshot of the database."""
-        patience = Patience(self._limits.lock_seconds, self._limits.statement_seconds)
+        patience = UnitLimits(self._limits.lock_seconds, self._limits.statement_seconds)
         begin = begin_reading(workspace, patience)
         with self._unit(workspace, lambda connection: self._begin_reading(connection, begin), patience.longest) as unit:
             yield unit
@@ -419,7 +419,7 @@ class PostgresStore:
     @contextmanager
     def snapshot(self) -> Iterator[Callable[[int], PostgresUnit]]:
         """Begin to read all workspaces as of one moment, in one transaction."""
-        patience = Patience(self._limits.lock_seconds, _LONG_SECONDS)
+        patience = UnitLimits(self._limits.lock_seconds, _LONG_SECONDS)
         # Whoever copies writes elsewhere in between, for as long as that takes.
         begin = begin_reading(NOWHERE, patience, may_rest=True)
         seconds = self._limits.statement_seconds
@@ -435,7 +435,7 @@ class PostgresStore:
             raise refuse_write(self.address)
         seconds = self._limits.lock_seconds if patience is None else patience
         longest = max(_WRITE_SECONDS, self._limits.statement_seconds, seconds)
-        patient = Patience(seconds, longest)
+        patient = UnitLimits(seconds, longest)
         begin = (begin_writing(workspace, patient, is_durable=is_durable), begin_first(workspace, patient))
         need = Need.MOVING if is_moving else Need.WRITING
 
