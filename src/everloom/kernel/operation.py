@@ -18,7 +18,7 @@ from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from everloom.clock import Clock, zone_named
+from everloom.clock import Clock, to_micros, zone_named
 from everloom.errors import EverloomError, StoreError
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import (
@@ -293,15 +293,19 @@ class Operation:
             look = Look(self, unit, name, at, session)
             yield look
         if look.footprints or session is not None:
-            self.leave(name, look.write_footprints)
+            self.leave(name, look.write_footprints, session)
 
-    def leave(self, name: str, act: Callable[[Transaction], object]) -> None:
-        """Write something that no answer depends on, if that is possible now or soon."""
+    def leave(self, name: str, act: Callable[[Transaction], object], session: Session | None = None) -> None:
+        """Write something that no answer depends on, if that is possible now or soon.
+
+        `session` is the one that was found when it was read; the id 0 means that there was none yet.
+        """
         if self.is_read_only:
             return
 
         def write(patience: float) -> None:
-            with replace(self, patience=patience).write(name, is_durable=False) as transaction:
+            known = session if session is not None and session.id else None
+            with replace(self, patience=patience)._begin(name, (), is_durable=False, known=known) as transaction:
                 act(transaction)
 
         self.footprints.leave(write)
@@ -312,12 +316,25 @@ class Operation:
 
         What is `asked` is read at the same time, to save round trips: the transaction has it as `found`.
         """
+        with self._begin(name, asked, is_durable=is_durable) as transaction:
+            yield transaction
+
+    @contextmanager
+    def _begin(
+        self, name: str, asked: Sequence[Lookup], *, is_durable: bool, known: Session | None = None
+    ) -> Iterator[Transaction]:
+        """Begin a transaction; a session that is known already is only recorded as active."""
         self.must_write()
         with self.store.write(self.workspace.id, patience=self.patience, is_durable=is_durable) as unit:
             for guard in self.guards:
                 guard(unit)
             # Read under the write lock, so that times in a workspace grow with its ids as long as the clock is right.
             at = self.now
+            if known is not None:
+                # Should it be forgotten by now, what refers to it is refused, and so is the whole footprint.
+                unit.send("kernel.session_touch", id=known.id, at=to_micros(at), model_tier=self.model_tier)
+                yield Transaction(self, unit, name, at, replace(known, seen_at=at))
+                return
             if self.session is None:
                 yield Transaction(self, unit, name, at, None, unit.together(*asked) if asked else ())
                 return

@@ -24,7 +24,7 @@ from everloom.mind.senses import Attachment, Attachments, IncomingFile
 from everloom.mind.senses.attachments import attachments_of
 from everloom.mind.senses.wording import searchable, with_heard
 from everloom.secrets import masked
-from everloom.store import Row, Unit, value_from
+from everloom.store import Row, Unit, look_up, value_from
 from everloom.store.contract import FOREVER
 
 MessageKind = Literal["message", "event", "notice"]
@@ -136,13 +136,13 @@ class Stream:
         sender = checked_name(message.sender, "the sender") if message.sender else ""
         to = storable(message.address, "the address")
         prepared = self._attachments.prepare(message.attachments)
+        asked = [] if sender_key is None else [look_up("mind.message_by_key", channel=place, key=sender_key)]
         # The files are durable before the row that refers to them.
-        with self._attachments.kept(prepared) as attached, self._op.write("receive") as writing:
+        with self._attachments.kept(prepared) as attached, self._op.write("receive", asked=asked) as writing:
             unit = writing.unit
             # Checked in the transaction, so that a channel that delivers a message twice at once stores it only once.
-            known = None if sender_key is None else unit.one("mind.message_by_key", channel=place, key=sender_key)
-            if known is not None:
-                return _whole(unit, [known])[0]
+            if writing.found and writing.found[0]:
+                return _whole(unit, writing.found[0])[0]
             if sender_key is not None and (gone := _forgotten(unit, place, to, sender_key)) is not None:
                 return gone
             own: dict[str, Any]
@@ -160,7 +160,7 @@ class Stream:
                 unit.send("mind.contact_wrote", channel=place, address=to, id=fresh)
             if any(each.is_audio for each in attached) and self._setup.transcriber() is None:
                 _say_deaf(unit, writing.at, place, to)
-            return _get_message(unit, fresh)
+            return _get_message(unit, fresh, is_bare=not attached)
 
     def amend(self, message: IncomingMessage) -> StreamMessage | None:
         """Take in an edited message, known by its key; None if its words are the same.
@@ -385,11 +385,11 @@ def add_event(unit: Unit, text: str, at: datetime, *, channel: str, key: str) ->
         _add_message(unit, printable(text), at, **own)
 
 
-def _get_message(unit: Unit, message_id: int) -> StreamMessage:
+def _get_message(unit: Unit, message_id: int, *, is_bare: bool = False) -> StreamMessage:
     row = unit.one("mind.message_get", id=message_id)
     if row is None:
         raise NotFound(f"there is no message {message_id}", hint="the log lists the ids")
-    return _whole(unit, [row])[0]
+    return message_from(row) if is_bare else _whole(unit, [row])[0]
 
 
 def message_from(row: Row, attachments: tuple[Attachment, ...] = ()) -> StreamMessage:

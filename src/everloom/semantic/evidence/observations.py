@@ -31,7 +31,6 @@ from everloom.semantic.evidence.identity import (
     finding,
     found_in,
     labels_in,
-    labels_of,
     mint,
     prepare_subjects,
 )
@@ -258,10 +257,12 @@ def write_observations(
     ids |= _write_fresh(tx, ready, {at: regions[at] for at in fresh}, there)
     repeated = {at: ids[draft.hash] for at, draft in enumerate(drafts) if at not in fresh}
     # After the fresh ones, because a repeated draft may repeat one that this request has just written.
-    for at, item in repeated.items():
-        _add_subjects(tx, item, regions[at])
-    _link(unit, [(understanding, ids[draft.hash]) for draft in drafts for understanding in draft.related_to])
     tags = group_rows(unit.all("semantic.observation_tags", ids=list(repeated.values()))) if repeated else {}
+    tagged = {item: {row["subject_id"] for row in rows} for item, rows in tags.items()}
+    changed = [_add_subjects(tx, item, regions[at], tagged[item]) for at, item in repeated.items()]
+    _link(unit, [(understanding, ids[draft.hash]) for draft in drafts for understanding in draft.related_to])
+    if any(changed):
+        tags = group_rows(unit.all("semantic.observation_tags", ids=list(repeated.values())))
     names = [names_in(tags[repeated[at]]) if at in repeated else _names(each) for at, each in enumerate(regions)]
     unreported, answers = set(missing), []
     for at, draft in enumerate(drafts):
@@ -369,26 +370,29 @@ def count_observed(unit: Unit, observed: Iterable[Observed], *, each_counts: int
     unit.many("semantic.intersection_touch", pairs.values())
 
 
-def _add_subjects(tx: Transaction, item: int, regions: Sequence[Region]) -> None:
-    """Add subjects to a stored observation; it is new to them and to their pairs with its other subjects.
+def _add_subjects(tx: Transaction, item: int, regions: Sequence[Region], known: set[int]) -> bool:
+    """Add subjects to a stored observation, and to those that it has; False if it has all of them.
 
-    An understanding of the old set of subjects no longer covers it, unless it cites it as a source.
+    It is new to them and to their pairs with its other subjects. An understanding of the old set of subjects no longer
+    covers it, unless it cites it as a source.
     """
-    unit = tx.unit
-    known = {row["subject_id"] for row in unit.all("semantic.observation_tags", ids=[item])}
-    added = {region.id for region in regions} - known
+    unit, added = tx.unit, {region.id for region in regions} - known
     if not added:
-        return
-    since, every = tick(unit), sorted(known | added)
+        return False
+    known |= added
+    since, every = tick(unit), sorted(known)
     tag(unit, ((item, subject, since) for subject in sorted(added)))
     # `through` moves with the set: an earlier understanding of the new set has not seen this observation in it.
     unit.send("semantic.observation_retag", id=item, subject_set=subject_set(every), through=since)
     unit.send("semantic.cover_uncited", observation=item)
-    (row,) = unit.all("semantic.observation_of", ids=[item])
+    (row,), names = unit.together(
+        look_up("semantic.observation_of", ids=[item]), look_up("semantic.subject_name_of", ids=every)
+    )
     pairs = [pair for pair in combinations(every, 2) if added.intersection(pair)]
     count_observed(unit, [Observed(since, sorted(added), pairs, row["happened_at"])])
-    labels = labels_of(unit, every)
+    labels = labels_in(names)
     tx.op.index.relabel(unit, {item: tuple(name for subject in every for name in labels[subject])})
+    return True
 
 
 def _link(unit: Unit, links: Sequence[tuple[int, int]]) -> None:

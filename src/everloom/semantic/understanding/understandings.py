@@ -38,7 +38,7 @@ from everloom.semantic.results import (
     UpdatedUnderstanding,
 )
 from everloom.semantic.state import activity, clock_id, expect_version, session_named, signed, state_for_writing, tick
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, look_up
 
 _DOCUMENT_KINDS = ("soul", "protocol", "orientation")
 # Only these restate what the evidence says, so that search may rank the evidence below them. A structural note or a
@@ -379,9 +379,12 @@ def cover(tx: Transaction, understanding: int, kind: str, subject_set: str, seen
         return
     unit = tx.unit
     # An observation that only shares a subject with it is not covered: it says something that this text does not.
-    same = [row["id"] for row in unit.all("semantic.observation_same_subjects", subject_set=subject_set, through=seen)]
-    cited = [row["source_id"] for row in unit.all("semantic.source_observations", ids=[understanding])]
-    tx.op.index.cover(unit, understanding, dict.fromkeys([*same, *cited]))
+    same, cited = unit.together(
+        look_up("semantic.observation_same_subjects", subject_set=subject_set, through=seen),
+        look_up("semantic.source_observations", ids=[understanding]),
+    )
+    evidence = [*(row["id"] for row in same), *(row["source_id"] for row in cited)]
+    tx.op.index.cover(unit, understanding, dict.fromkeys(evidence))
 
 
 def describe_session(

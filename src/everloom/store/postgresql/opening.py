@@ -37,6 +37,8 @@ REPLACING = "everloom-restore"
 MIGRATION_SECONDS = 3_600
 # How much longer than a statement may take, a server may be silent: it should be the one to end it.
 GRACE_SECONDS = 2.0
+# More than the common verbs take; the plan of a small statement takes some tens of kilobytes on the server.
+_MOST_PREPARED = 300
 # A connection over the network that carries nothing for so long is tested, and given up after a few unanswered tests.
 _KEEPALIVE: dict[str, Any] = {"keepalives_idle": 30, "keepalives_interval": 5, "keepalives_count": 3}
 
@@ -167,6 +169,8 @@ def connect_for_units(url: str, address: str, limits: StoreLimits, schema: str |
     """
     connection = connect(url, address, limits, schema, REPLACING if schema else None)
     connection.silence = limits.statement_seconds + GRACE_SECONDS
+    # As many as a process uses in turn: to make room for one more than that costs a round trip each time.
+    connection.prepared_max = _MOST_PREPARED
     if not limits.prepared_statements:
         connection.prepare_threshold = None
     try:
