@@ -28,6 +28,7 @@ from everloom.kernel.work.holder import this_holder
 from everloom.kernel.work.jobs import RunningJobs
 from everloom.kernel.work.lease import Leases
 from everloom.kernel.work.maintenance import Backfill, Filling, Rewording, Upkeep
+from everloom.kernel.work.marks import Audit, MarkedWork
 from everloom.kernel.work.tasks import Task, Work
 from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
 from everloom.models import Budget, Meter, estimate
@@ -37,8 +38,9 @@ from everloom.settings import Settings, data_directory, load
 from everloom.store import Store, open_store, sqlite_url
 from everloom.store.contract import StoreLimits
 from everloom.store.engine import refuse_write
+from everloom.store.migrations import latest_version
 from everloom.wiring.places import Places, RemovedWorkspace
-from everloom.wiring.policies import MIND_TASKS, Later, access, bounds_of, policy_of, thinking_of
+from everloom.wiring.policies import MIND_TASKS, Later, access, basis_of, bounds_of, policy_of, thinking_of
 from everloom.wiring.ports import Neighbours, OneSoul, find_archived
 from everloom.wiring.wire.protocol import is_remote
 from everloom.workspace import Workspace
@@ -144,6 +146,16 @@ class Loom:
         if self.settings.semantic.consolidate == "auto" and (self.settings.llm.large or self.settings.llm.small):
             yield self.consolidation()
         yield from (Later(name, self._mind_tasks) for name in MIND_TASKS)
+        yield Audit(self.work, self.store, self.clock, lambda: self._basis)
+
+    @property
+    def _basis(self) -> str:
+        return basis_of(self.settings, latest_version(self.store.engine))
+
+    @cached_property
+    def marked(self) -> MarkedWork:
+        """Provide the background work of all workspaces, found by its marks."""
+        return MarkedWork(self.work, self.store, self.clock, self._basis)
 
     def workspace(
         self,

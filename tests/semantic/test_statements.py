@@ -20,8 +20,9 @@ from tests.store.ground import is_sqlite, open_at
 
 # What the verbs take today. A change that needs fewer lowers them; one that needs more should say why.
 MOST = {
-    "remember": {"sqlite": 28, "postgresql": 27},
-    "remember with a new name": {"sqlite": 59, "postgresql": 62},
+    # Marks what is due: on SQLite one statement for each of three tasks.
+    "remember": {"sqlite": 31, "postgresql": 28},
+    "remember with a new name": {"sqlite": 62, "postgresql": 63},
     # On SQLite one of them reads the words of the newest documents, which wait outside the word index, and another one
     # how large that is. On PostgreSQL one asks which candidates are of the kinds that are wanted.
     "recall": {"sqlite": 59, "postgresql": 45},

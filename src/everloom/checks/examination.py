@@ -228,7 +228,8 @@ def _check_words(loom: Loom) -> Iterator[Check]:
 
 def _check_jobs(loom: Loom) -> Iterator[Check]:
     """Check for background work that failed recently."""
-    failed = [job for place in loom.workspaces.list() for job in loom.work.jobs(place) if job.failures]
+    known = [job for place in loom.workspaces.list() for job in loom.work.jobs(place)]
+    failed = [job for job in known if job.failures]
     if not failed:
         yield Check("jobs", "ok", "nothing failed recently")
     for job in failed:
@@ -236,6 +237,10 @@ def _check_jobs(loom: Loom) -> Iterator[Check]:
         yield Check(
             f"jobs of {job.workspace}", "warn", message, f"fix the cause, then `everloom jobs retry {job.task}`"
         )
+    for job in known:
+        if forgotten := job.last_report.get("forgotten"):
+            message = f"no worker would have noticed for up to a day that {', '.join(forgotten)} had something to do"
+            yield Check(f"jobs of {job.workspace}", "warn", message, "report it: the audit has mended it, but not why")
 
 
 def _check_files(loom: Loom) -> Iterator[Check]:

@@ -27,6 +27,7 @@ LEFT_OUT: Mapping[str, str] = {
     "term": "made again from the documents",
     "tally": "made again from the documents",
     "vector_gone": "only for processes that hold vectors in memory",
+    "due": "found again by the audit of what arrives",
     "graph_intent": "what is under way in a graph is finished before it is exported",
     "token": "access to a store is given by whoever owns it",
     "party_grant": "access between workspaces of one store is given by whoever owns it",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 from everloom.clock import Clock, from_micros
@@ -37,6 +37,14 @@ class _DailyGraphTask:
     def due(self, workspace: WorkspaceInfo) -> int:
         """Count the graphs for which it has not run today."""
         return len(self._waiting(workspace))
+
+    def next_due(self, workspace: WorkspaceInfo) -> datetime | None:
+        """Return when the next day begins in the workspace's time zone; None without a graph."""
+        with self.store.read(workspace.id) as unit:
+            if not unit.all("graph.graph_all"):
+                return None
+        day = self.clock.now().astimezone(workspace.zone).date() + timedelta(days=1)
+        return datetime.combine(day, time(), tzinfo=workspace.zone).astimezone(UTC)
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
         """Run it for each waiting graph while the lease has time."""

@@ -23,7 +23,7 @@ from everloom.store.verifying import content_problems
 
 # Not copied: each engine builds these from the rest, and each store is itself.
 DERIVED = frozenset(
-    {"counter", "workspace_counter", "write_lock", "posting", "term", "tally", "store_identity", "vector_gone"}
+    {"counter", "workspace_counter", "write_lock", "posting", "term", "tally", "store_identity", "vector_gone", "due"}
 )
 # How many documents a workspace has room for among the rows of SQLite's word index; ids stay far below.
 WORD_SPAN = 1 << 40

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from datetime import datetime
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from everloom.kernel.work.lease import Lease
+from everloom.kernel.work.marks import next_look
 from everloom.kernel.work.tasks import Progress, Report, Task
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.catalog import Catalog, read_price, read_window
@@ -63,6 +66,13 @@ def policy_of(kind: type[_PolicyT], section: Section, **more: Any) -> _PolicyT:
     return kind(**{name: getattr(section, name) for name in names}, **more)
 
 
+def basis_of(settings: Settings, schema: int) -> str:
+    """Name what decides, besides the content of a workspace, what is due in it: the settings and the schema."""
+    # Which store it is in and which workspace is chosen makes no difference; secrets do not belong into a store.
+    known = settings.model_dump_json(exclude={"secrets", "store", "workspace"})
+    return sha256(f"{schema} {known}".encode()).hexdigest()[:16]
+
+
 def bounds_of(section: AttachmentSettings) -> AttachmentBounds:
     """Convert the bounds of attachments from megabytes to bytes."""
     from everloom.mind.ports import AttachmentBounds  # noqa: PLC0415  a search alone does not need it
@@ -89,6 +99,10 @@ class Later:
     def due(self, workspace: WorkspaceInfo) -> int:
         """Count the items that are due."""
         return self._task.due(workspace)
+
+    def next_due(self, workspace: WorkspaceInfo) -> datetime | None:
+        """Return when there will be something to do, if the task knows."""
+        return next_look(self._task, workspace)
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
         """Run the task."""

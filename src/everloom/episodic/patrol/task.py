@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from everloom.clock import from_micros, to_micros
@@ -67,6 +67,12 @@ class Patrol:
                 return max(1, _count_left(unit, unfinished))
             return 0 if _why_now(unit, being) is None else max(1, pending(unit))
 
+    def next_due(self, workspace: WorkspaceInfo) -> datetime | None:
+        """Return when a new patrol is due by its hours, even if no other note comes."""
+        being = self._being(workspace)
+        with being.op.read() as unit:
+            return _time_of_next(unit, being)
+
     def count_steps(self, workspace: WorkspaceInfo) -> int:
         """Count the steps of the open patrol that are still to be done, or those of a new one."""
         with self._being(workspace).op.read() as unit:
@@ -95,17 +101,22 @@ def _why_now(unit: Unit, being: Being) -> Literal["pending", "schedule"] | None:
     waiting, policy = pending(unit), being.policy
     if waiting >= policy.patrol_at:
         return "pending"
-    if not policy.patrol_hours:
+    next_at = _time_of_next(unit, being)
+    return "schedule" if next_at is not None and next_at <= being.op.now else None
+
+
+def _time_of_next(unit: Unit, being: Being) -> datetime | None:
+    """Compute when a patrol is due by its hours; None if it has none, or nothing to do."""
+    if not being.policy.patrol_hours:
         return None
     last = unit.all("episodic.patrol_recent", before=FOREVER, limit=1)
     # Before the first patrol, the hours are counted from the first note.
     first = unit.all("episodic.note_waiting", before=FOREVER, limit=1)
     since = last[0]["began_at"] if last else first[0]["created_at"] if first else None
-    if since is None or being.op.now - from_micros(since) < timedelta(hours=policy.patrol_hours):
-        return None
     # A memory that is all dead and waits for nothing has nothing left to age.
-    alive = any(row["status"] != "dead" for row in unit.all("episodic.census"))
-    return "schedule" if waiting or alive else None
+    if since is None or not (pending(unit) or any(row["status"] != "dead" for row in unit.all("episodic.census"))):
+        return None
+    return from_micros(since) + timedelta(hours=being.policy.patrol_hours)
 
 
 def _begin(being: Being, lease: Lease) -> tuple[PatrolRun, list[str]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
-from everloom.clock import Clock, to_micros
+from everloom.clock import Clock, from_micros, to_micros
 from everloom.kernel.operation import Operation
 from everloom.kernel.records.records import discard_items
 from everloom.kernel.work.lease import Lease
@@ -30,6 +31,12 @@ class ExpireTask:
         with self._store.read(workspace.id) as unit:
             row = unit.one("records.record_due", now=to_micros(self._clock.now()))
         return 0 if row is None else int(row["count"])
+
+    def next_due(self, workspace: WorkspaceInfo) -> datetime | None:
+        """Return when the next record expires."""
+        with self._store.read(workspace.id) as unit:
+            row = unit.one("records.record_next")
+        return None if row is None else from_micros(row["at"])
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
         """Delete one batch after another, each in its own transaction."""

@@ -41,7 +41,11 @@ class Report:
 
 
 class Task(Protocol):
-    """A kind of work that follows from the state of a workspace. Both methods may be called any number of times."""
+    """A kind of work that follows from the state of a workspace. Both methods may be called any number of times.
+
+    One that knows when there will be something to do has a third, `next_due(workspace)`, which returns that moment or
+    None; it is asked while nothing is due.
+    """
 
     @property
     def name(self) -> str:
@@ -195,6 +199,12 @@ class Work:
             return "busy"
         return "resting" if row is not None and row["not_before"] > now else "free"
 
+    def rests_until(self, workspace: WorkspaceInfo, task: str) -> datetime | None:
+        """Tell until when a task rests after a failure; None if it does not."""
+        with self._store.read(workspace.id) as unit:
+            row = unit.one("kernel.lease_get", task=task)
+        return None if row is None else _moment(row["not_before"], to_micros(self._clock.now()))
+
     def _failed(self, workspace: WorkspaceInfo, task: Task, lease: Lease, error: str) -> None:
         now = self._clock.now()
         with self._store.write(workspace.id) as unit:
@@ -213,7 +223,9 @@ class Work:
     def retry_now(self, workspace: WorkspaceInfo, task: str) -> None:
         """Allow a task that is pausing after a failure to run again immediately."""
         with self._store.write(workspace.id) as unit:
-            unit.send("kernel.lease_release", task=task, now=to_micros(self._clock.now()))
+            now = to_micros(self._clock.now())
+            unit.send("kernel.lease_release", task=task, now=now)
+            unit.send("kernel.due_mark", task=task, at=now)
 
     def failed(self, workspace: WorkspaceInfo) -> list[FailedTask]:
         """List the tasks that failed the last time they ran, without counting what is due."""

@@ -7,8 +7,9 @@ on, and is not repeated unless the person says so; only a note, whose writing ca
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from everloom.clock import MICROSECOND
 from everloom.errors import EverloomError
 from everloom.kernel.work.lease import Lease
 from everloom.kernel.work.tasks import Progress, Report
@@ -28,6 +29,17 @@ def count_due(setup: MindSetup) -> int:
     with setup.op.read() as unit:
         open_ = actions.in_states(unit, "waiting", "approved", "running")
     return sum(1 for each in open_ if _is_due(each, setup))
+
+
+def next_due(setup: MindSetup) -> datetime | None:
+    """Return when the next open action lapses, or is given up."""
+    with setup.op.read() as unit:
+        open_ = actions.in_states(unit, "waiting", "running")
+    moments = [each.expires_at for each in open_ if each.state == "waiting"]
+    moments += [
+        each.began_at + _LONGEST_TURN + MICROSECOND for each in open_ if each.state == "running" and each.began_at
+    ]
+    return min((each for each in moments if each is not None), default=None)
 
 
 def run_actions(setup: MindSetup, lease: Lease, progress: Progress) -> Report:

@@ -17,7 +17,7 @@ from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, ProviderError
 from everloom.kernel.journal import register
 from everloom.mind.conversation.reaching import place_for, roaming
-from everloom.mind.initiative.timing import Awareness, read_awareness, reason_to_be_silent, slot_before
+from everloom.mind.initiative.timing import Awareness, read_awareness, reason_to_be_silent, slot_after, slot_before
 from everloom.mind.learning.archive import SpokenLine, said_before
 from everloom.mind.notes import Notes
 from everloom.mind.notes.files import STATUS
@@ -95,6 +95,15 @@ class Heartbeats:
                 return False
             last = unit.all("archive.heartbeat_recent", before=FOREVER, limit=1)
         return not last or from_micros(last[0]["at"]) < slot
+
+    def next_due(self) -> datetime | None:
+        """Return the next slot, once somebody has written."""
+        if self._setup.thinker() is None:
+            return None
+        with self._op.read() as unit:
+            if unit.one("archive.written_last") is None:
+                return None
+        return slot_after(self._op.now, self._setup.policy.heartbeat_hours, self._op.workspace.id)
 
     def beat(self, conversation: Conversation, notes: Notes) -> Heartbeat:
         """Decide once whether to speak first, and record the outcome."""

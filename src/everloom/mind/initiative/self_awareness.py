@@ -7,7 +7,7 @@ after a pause only the latest pass is made up for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
@@ -17,7 +17,7 @@ from everloom.errors import Conflict, EverloomError, ProviderError, Rejected
 from everloom.kernel.journal import answered_before, keep_receipt
 from everloom.kernel.operation import Operation
 from everloom.mind.conversation.compaction import newest_within
-from everloom.mind.initiative.timing import Night, night_before
+from everloom.mind.initiative.timing import Night, night_after, night_before
 from everloom.mind.learning import FactLearner
 from everloom.mind.learning.archive import SpokenLine, is_trivial, line_from, lines_of
 from everloom.mind.notes import Notes
@@ -91,6 +91,15 @@ class SelfAwareness:
                 return False
         # Whoever came back this morning was not there last week: that night stays without a pass.
         return any(each.at < night.moment and each.speaker == "person" for each in self._week(night))
+
+    def next_due(self) -> datetime | None:
+        """Return when the next pass is due, unless nobody will have written in the week before it."""
+        if self._setup.thinker() is None:
+            return None
+        night = night_after(self._op.now, self._setup.policy.self_awareness_hour, self._op.zone)
+        with self._op.read() as unit:
+            written = unit.one("archive.written_last")
+        return None if written is None or from_micros(written["at"]) < night.moment - _WEEK else night.moment
 
     def run(self) -> str:
         """Run the latest pass; returns whether the note was written."""

@@ -170,6 +170,16 @@ def slot_before(now: datetime, hours: float, workspace: int) -> datetime | None:
     return next(start for start in starts if start <= now)
 
 
+def slot_after(now: datetime, hours: float, workspace: int) -> datetime | None:
+    """Find the next slot for a heartbeat; None if heartbeats are off."""
+    if hours <= 0:
+        return None
+    period = timedelta(hours=hours)
+    number = (now - EPOCH) // period
+    starts = (EPOCH + each * period + _jitter(workspace, each, period) for each in (number, number + 1))
+    return next(start for start in starts if start > now)
+
+
 def _jitter(workspace: int, number: int, period: timedelta) -> timedelta:
     """Compute the shift of a slot: up to 25 minutes or a quarter of the period, always the same for one slot."""
     digest = hashlib.sha256(f"{workspace}:{number}".encode()).digest()
@@ -195,3 +205,11 @@ def night_before(now: datetime, hour: int, zone: ZoneInfo) -> Night:
     days = (today, today - timedelta(days=1))
     nights = (Night(day, datetime.combine(day, time(hour), tzinfo=zone).astimezone(UTC)) for day in days)
     return next(night for night in nights if night.moment <= now)
+
+
+def night_after(now: datetime, hour: int, zone: ZoneInfo) -> Night:
+    """Find the next pass whose hour has not come yet."""
+    today = now.astimezone(zone).date()
+    days = (today, today + timedelta(days=1))
+    nights = (Night(day, datetime.combine(day, time(hour), tzinfo=zone).astimezone(UTC)) for day in days)
+    return next(night for night in nights if night.moment > now)

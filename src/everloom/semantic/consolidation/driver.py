@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 
-from everloom.clock import to_micros
+from everloom.clock import MICROSECOND, from_micros, to_micros
 from everloom.errors import Conflict, EverloomError, NotFound, ProviderBusy, ProviderError, Rejected, StoreBusy
 from everloom.kernel.operation import Operation
 from everloom.kernel.work.lease import Lease
@@ -127,10 +127,13 @@ class ConsolidationTask:
         """Count what is waiting, once every session has been quiet for a while."""
         op = self.operation(workspace)
         with op.read() as unit:
-            if unit.all("kernel.session_recent", **{**ANYTIME, "seen_from": to_micros(op.now - QUIET)}, limit=1):
-                return 0
-            waiting = pending_count(unit) + count(unit, "consolidation.session_waiting_count")
-            return waiting + (1 if state_of(unit).is_open else 0)
+            return 0 if _quiet_from(unit, op) is not None else _count_waiting(unit)
+
+    def next_due(self, workspace: WorkspaceInfo) -> datetime | None:
+        """Return when every session has been quiet for a while, if anything waits for that."""
+        op = self.operation(workspace)
+        with op.read() as unit:
+            return _quiet_from(unit, op) if _count_waiting(unit) else None
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
         """Run a pass, or continue the open one; if the model is down, the task fails and rests."""
@@ -144,6 +147,17 @@ class ConsolidationTask:
         if going.cause is not None:
             raise going.cause
         return Report(len(self.passed.taken), self.passed.as_job)
+
+
+def _count_waiting(unit: Unit) -> int:
+    waiting = pending_count(unit) + count(unit, "consolidation.session_waiting_count")
+    return waiting + (1 if state_of(unit).is_open else 0)
+
+
+def _quiet_from(unit: Unit, op: Operation) -> datetime | None:
+    """Return when the last session will have been quiet for a while; None if that is past."""
+    recent = unit.all("kernel.session_recent", **{**ANYTIME, "seen_from": to_micros(op.now - QUIET)}, limit=1)
+    return from_micros(recent[0]["seen_at"]) + QUIET + MICROSECOND if recent else None
 
 
 def count_steps(op: Operation) -> int:

@@ -47,6 +47,7 @@ from everloom.store.engine import (
     nearest_first,
     refuse_write,
 )
+from everloom.store.marks import UnitMarks
 from everloom.store.migrations import (
     batch_of,
     clear_table,
@@ -117,13 +118,20 @@ class PostgresUnit:
     engine: Literal["postgresql"] = "postgresql"
 
     def __init__(
-        self, connection: Connection, workspace: int, constants: Constants, begun: _Begun, near: NearIndexes
+        self,
+        connection: Connection,
+        workspace: int,
+        constants: Constants,
+        begun: _Begun,
+        near: NearIndexes,
+        marks: UnitMarks,
     ) -> None:
         self.workspace = workspace
         self._near = near
         self._constants = constants
         self._above = begun.above
         self._numbering = begun.numbering
+        self._marks = marks
         self._connection = connection
         self._sql = statements("postgresql")
         self._sealings = sealings("postgresql")
@@ -137,6 +145,7 @@ class PostgresUnit:
         written: Mapping[str, int] | None = None,
         prepare: bool | None = None,
     ) -> psycopg.Cursor[DictRow]:
+        self._marks.note(name, params)
         sql = self._sql[name].format(**written) if written else self._sql[name]
         (cursor,) = self._reach([_Statement(sql, self._bound(name, params), prepare)])
         return cursor
@@ -173,11 +182,13 @@ class PostgresUnit:
 
     def send(self, name: str, /, **params: _Given) -> None:
         """Run a named statement with the next one."""
+        self._marks.note(name, params)
         self._wait_with(name, [self._bound(name, params)])
 
     def many(self, name: str, rows: Iterable[Mapping[str, _Given]], /) -> None:
         """Run a named statement once for each row of values, with the next one."""
-        self._wait_with(name, [self._sealed(name, {"workspace": self.workspace, **row}) for row in rows])
+        noted = self._marks.note_each(name, rows)
+        self._wait_with(name, [self._sealed(name, {"workspace": self.workspace, **row}) for row in noted])
 
     def _wait_with(self, name: str, rows: list[dict[str, _Given]]) -> None:
         if rows:
@@ -231,6 +242,11 @@ class PostgresUnit:
         """Save the numbers that were given, and end the transaction, together with what waits; the store calls this."""
         saving = self._numbering.saving() if self._numbering else ()
         self._reach([_Statement(each) for each in (*saving, "COMMIT")])
+
+    def finish(self) -> None:
+        """Mark what is due by what this unit has written; the store calls this just before it commits."""
+        if self.workspace != NOWHERE and (rows := self._marks.rows):
+            self.many("kernel.due_mark", rows)
 
     def constant(self, key: Hashable, read: Callable[[], T | None], /) -> T | None:
         """Return what never changes once it is committed."""
@@ -320,7 +336,7 @@ class PostgresUnit:
     def enter(self, workspace: int) -> PostgresUnit:
         """Go on in another workspace, in the same transaction; row-level security follows."""
         self._connection.execute(enter_workspace(workspace).encode(), prepare=False)
-        return PostgresUnit(self._connection, workspace, self._constants, _Begun(self._above), self._near)
+        return PostgresUnit(self._connection, workspace, self._constants, _Begun(self._above), self._near, self._marks)
 
     def allow(self, seconds: float) -> None:
         """Let the server be silent for as long as a statement of this unit may take."""
@@ -346,6 +362,7 @@ class PostgresUnit:
         """Insert rows in the form that `rows_of` yields."""
         if rows:
             self._take_time()
+            self._marks.note_copy()
             statement = fill_table(table, rows[0], "%({})s")
             with self._connection.cursor() as cursor:
                 cursor.executemany(statement.encode(), [_to_native(table, row) for row in rows])
@@ -353,6 +370,7 @@ class PostgresUnit:
     def clear(self, table: str) -> None:
         """Delete this workspace's rows from a table."""
         self._take_time()
+        self._marks.note_clear(table)
         self._connection.execute(clear_table(table, "%s").encode(), (self.workspace,))
 
     def fill(self, step: int, limit: int) -> int:
@@ -392,6 +410,7 @@ class PostgresStore:
         self._url = url
         self._schema = schema
         self.is_read_only = is_read_only
+        self._clock = clock
         self._limits = limits
         opened = prepare(url, self.address, clock, limits, schema, is_read_only=is_read_only)
         self._incarnation, self._is_distributed = opened.incarnation, opened.is_distributed
@@ -474,8 +493,9 @@ class PostgresStore:
         connection, begun = self._begin(start, patience)
         try:
             constants = Constants(self._constants)
-            unit = PostgresUnit(connection, workspace, constants, begun, self._near)
+            unit = PostgresUnit(connection, workspace, constants, begun, self._near, UnitMarks(self._clock))
             yield unit
+            unit.finish()
             unit.commit()
             constants.publish()
         except psycopg.Error as error:

@@ -13,6 +13,11 @@ SELECT COUNT(*) AS count FROM exchange
 WHERE workspace_id = :workspace AND facts_state = 'waiting' AND withdrawn_at IS NULL
     AND (facts_not_before IS NULL OR facts_not_before <= :now);
 
+-- name: facts_next
+-- Find when learning from an exchange that pauses after a failure is tried again.
+SELECT MIN(facts_not_before) AS at FROM exchange
+WHERE workspace_id = :workspace AND facts_state = 'waiting' AND withdrawn_at IS NULL;
+
 -- name: facts_waiting_of
 -- Select those exchanges whose facts are still to be learnt.
 SELECT id, facts_failures FROM exchange

@@ -344,6 +344,45 @@ UPDATE lease SET held_until = 0 WHERE workspace_id = :workspace AND task = :task
 -- Allow a task that is pausing after failures to run now.
 UPDATE lease SET not_before = 0 WHERE workspace_id = :workspace AND task = :task AND held_until <= :now;
 
+-- name: due_mark
+-- Let a task look at the workspace from a moment on. A mark that is sooner stays as it is, without a write; one that
+-- somebody looks after at the moment shows that there is news.
+INSERT INTO due (workspace_id, task, at) VALUES (:workspace, :task, :at)
+ON CONFLICT (workspace_id, task) DO UPDATE
+SET at = CASE WHEN due.at > excluded.at THEN excluded.at ELSE due.at END, claim = 0
+WHERE due.at > excluded.at OR due.claim <> 0;
+
+-- name: due_look (global)
+-- List the tasks that should look at a workspace by now, the longest waiting first.
+SELECT d.task, w.id, w.name, w.description, w.time_zone, w.created_at FROM due AS d JOIN workspace AS w ON w.id = d.workspace_id
+WHERE d.task IN (:*tasks) AND d.at <= :now AND w.state = 'here' ORDER BY d.at, d.workspace_id, d.task LIMIT :limit;
+
+-- name: due_unaudited (global)
+-- List workspaces that were never audited or, unless every basis counts, by other settings.
+SELECT id, name, description, time_zone, created_at FROM workspace WHERE state = 'here' AND id NOT IN (
+    SELECT workspace_id FROM due WHERE task = 'audit' AND basis <> '' AND (:every_basis = 1 OR basis = :basis)
+) ORDER BY id LIMIT :limit;
+
+-- name: due_all
+-- Read all marks of the workspace.
+SELECT task, at, basis FROM due WHERE workspace_id = :workspace ORDER BY task;
+
+-- name: due_claim
+-- Note that somebody looks after a mark now.
+UPDATE due SET claim = :claim WHERE workspace_id = :workspace AND task = :task;
+
+-- name: due_settle
+-- Let a task look again at a known moment, unless it was marked since somebody looked after it.
+UPDATE due SET at = :at, claim = 0 WHERE workspace_id = :workspace AND task = :task AND claim = :claim;
+
+-- name: due_drop
+-- Remove a mark for which there was nothing to do, unless it was marked since somebody looked after it.
+DELETE FROM due WHERE workspace_id = :workspace AND task = :task AND claim = :claim;
+
+-- name: due_audited
+-- Record by which settings the workspace was audited, and when it is to be audited again.
+UPDATE due SET at = :at, claim = 0, basis = :basis WHERE workspace_id = :workspace AND task = 'audit' AND claim = :claim;
+
 -- name: job_add
 -- Begin a job.
 INSERT INTO job (workspace_id, id, work, state, holder, held_until, stop_asked, started_at, changed_at, changed, done, due)

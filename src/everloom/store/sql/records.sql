@@ -105,6 +105,11 @@ DELETE FROM program_record WHERE workspace_id = :workspace AND item_id IN (:*ids
 -- Count what has expired.
 SELECT COUNT(*) AS count FROM program_record WHERE workspace_id = :workspace AND expires_at <= :now;
 
+-- name: record_next
+-- Find when the next record expires.
+SELECT expires_at AS at FROM program_record WHERE workspace_id = :workspace AND expires_at IS NOT NULL
+ORDER BY expires_at LIMIT 1;
+
 -- name: record_expired
 -- Find some of what has expired.
 SELECT space, namespace, key, item_id FROM program_record

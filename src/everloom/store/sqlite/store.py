@@ -47,6 +47,7 @@ from everloom.store.engine import (
     nearest_first,
     refuse_write,
 )
+from everloom.store.marks import UnitMarks
 from everloom.store.migrations import (
     batch_of,
     clear_table,
@@ -94,7 +95,13 @@ class SqliteUnit:
     engine: Literal["sqlite"] = "sqlite"
 
     def __init__(
-        self, connection: sqlite3.Connection, workspace: int, vectors: VectorCache, constants: Constants, base: int = 0
+        self,
+        connection: sqlite3.Connection,
+        workspace: int,
+        vectors: VectorCache,
+        constants: Constants,
+        marks: UnitMarks,
+        base: int = 0,
     ) -> None:
         self.workspace = workspace
         # The word index numbers the documents of the whole store; ids are unique in a workspace only.
@@ -112,9 +119,11 @@ class SqliteUnit:
         # How many documents hold a word, for the words that were asked for; valid as long as `_recent` is.
         self._held: dict[str, int] = {}
         self._constants = constants
+        self._marks = marks
         self._shelves: dict[tuple[int, int], VectorShelf] = {}
 
     def _execute(self, name: str, params: dict[str, Any]) -> sqlite3.Cursor:
+        self._marks.note(name, params)
         for key, value in params.items():
             if isinstance(value, _LISTS):
                 params[key] = _listed(value)
@@ -141,7 +150,9 @@ class SqliteUnit:
 
     def many(self, name: str, rows: Iterable[Mapping[str, Value]], /) -> None:
         """Run a named statement once for each row of values."""
-        self._connection.executemany(self._sql[name], self._bound(rows, self._sealings.get(name)))
+        self._connection.executemany(
+            self._sql[name], self._bound(self._marks.note_each(name, rows), self._sealings.get(name))
+        )
 
     def one(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> Row | None:
         """Return the first row, or None."""
@@ -187,11 +198,13 @@ class SqliteUnit:
     # Counters are read once per unit and written back once, at its end, so that many ids cost two statements. The write
     # lock is held from the beginning, so nobody else can take the same ids in the meantime.
     def finish(self) -> None:
-        """Save the counters, and index the words that wait; the store calls this just before it commits."""
+        """Save the counters, index the words that wait, mark what is due; the store calls this before it commits."""
         if self._waiting >= _WAITING:
             self.fold_recent()
         if self._taken:
             self.run("kernel.counters_advance", **{**self._counters, **self._taken})
+        if self.workspace != _NOWHERE and (rows := self._marks.rows):
+            self.many("kernel.due_mark", rows)
 
     def constant(self, key: Hashable, read: Callable[[], T | None], /) -> T | None:
         """Return what never changes once it is committed."""
@@ -426,7 +439,7 @@ class SqliteUnit:
         """Go on in another workspace, in the same transaction."""
         life = life_of(self._connection, workspace)
         base = (life and life["word_base"]) or 0
-        return SqliteUnit(self._connection, workspace, VectorCache(), self._constants, base)
+        return SqliteUnit(self._connection, workspace, VectorCache(), self._constants, self._marks, base)
 
     def rows_of(self, table: str, *, in_order: bool = False) -> Iterator[dict[str, Value]]:
         """Read a whole table for a copy."""
@@ -438,10 +451,12 @@ class SqliteUnit:
     def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Insert rows in the form that `rows_of` yields."""
         if rows:
+            self._marks.note_copy()
             self._connection.executemany(fill_table(table, rows[0], ":{}"), rows)
 
     def clear(self, table: str) -> None:
         """Delete this workspace's rows from a table."""
+        self._marks.note_clear(table)
         self._connection.execute(clear_table(table, "?"), (self.workspace,))
 
     def fill(self, step: int, limit: int) -> int:
@@ -470,6 +485,7 @@ class SqliteStore:
         # Absolute: connections are opened later, too, and the process may change its directory.
         self.path = path.absolute()
         self.is_read_only = is_read_only
+        self._clock = clock
         self._limits = limits
         self._opened = prepare(self.path, clock, is_read_only=is_read_only)
         # Where the file can be read only as it lies, without locks: whether it is still the same must be checked.
@@ -560,7 +576,8 @@ class SqliteStore:
             life = self._check_life(connection, workspace)
             check_state(life, need)
             constants = Constants(self._constants)
-            unit = SqliteUnit(connection, workspace, self._vectors, constants, (life and life["word_base"]) or 0)
+            marks, base = UnitMarks(self._clock), (life and life["word_base"]) or 0
+            unit = SqliteUnit(connection, workspace, self._vectors, constants, marks, base)
             yield unit
             unit.finish()
             connection.execute("COMMIT")

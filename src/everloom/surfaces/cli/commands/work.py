@@ -189,9 +189,7 @@ log = logger_of(__name__)
 
 @click.command(cls=Command)
 @click.option("--once", is_flag=True, help="Run what is due now, then exit.")
-@click.option(
-    "--every", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds between rounds."
-)
+@click.option("--every", type=click.FloatRange(min=0.1), default=5.0, show_default=True, help="Seconds between rounds.")
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0.1),
@@ -213,14 +211,15 @@ def worker(invocation: Invocation, once: bool, every: float, seconds: float, nam
     with invocation.open(settings) as loom, stopping(settings.server.stop_seconds) as stop, _figures(loom, counts):
         tasks = [*_known_tasks(loom.work, names)] or [task.name for task in loom.work.tasks]
         log.info("working at %s: %s", loom.store.address, ", ".join(tasks))
+        look = _look_everywhere if once else _look_at_marks
         try:
             while not stop.is_set():
                 counts["looks"] += 1
-                _look(loom, tasks, seconds, stop, counts)
+                has_more = look(loom, tasks, seconds, stop, counts)
                 if once:
                     break
                 # Jitter, so that workers started at the same moment do not query the store at the same moment.
-                stop.wait(every * random.uniform(0.8, 1.2))
+                stop.wait(0.0 if has_more else every * random.uniform(0.8, 1.2))
         except StopOverdue:
             log.warning("the present step did not end within server.stop_seconds; it was undone and stays due")
         log.info("stopped")
@@ -252,21 +251,45 @@ def _figures(loom: Loom, counts: Mapping[str, int]) -> Iterator[None]:
         yield
 
 
-def _look(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Counter[str]) -> None:
-    """Run what is due now; a failure is logged, and the other tasks go on."""
-    try:
+def _look_everywhere(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Counter[str]) -> bool:
+    """Ask every task of every workspace, and run what is due now."""
+    with _logging_failure(loom, counts):
         turns = [(place, task) for place in loom.workspaces.list() for task in tasks]
-        found: set[tuple[str, str]] = set()
-        for outcome in take_turns(loom.work, turns, seconds, stop):
-            found.add((outcome.workspace, outcome.task))
-            counts[outcome.state] += 1
-            counts["items"] += outcome.report.done if outcome.report else 0
-            what = outcome.error or (f"{outcome.report.done} items" if outcome.report else "")
-            log.info("%s", f"{outcome.workspace} {outcome.task} {outcome.state} {what}".rstrip())
-        counts["due"] = len(found)
+        counts["due"] = _count(take_turns(loom.work, turns, seconds, stop), counts)
+    return False
+
+
+def _look_at_marks(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Counter[str]) -> bool:
+    """Run what is due by its marks; returns whether more of them wait."""
+    found, before = 0, counts["done"]
+    with _logging_failure(loom, counts):
+        turns = loom.marked.look(tasks)
+        found = counts["due"] = len(turns)
+        _count(take_turns(loom.marked, turns, seconds, stop), counts)
+    # Where nothing gets done, looking again at once would find the same.
+    return found >= loom.marked.most and counts["done"] > before
+
+
+@contextmanager
+def _logging_failure(loom: Loom, counts: Counter[str]) -> Iterator[None]:
+    """Log and count a failure of the look itself: the next one may succeed."""
+    try:
+        yield
     except EverloomError as error:
         log_failure(loom.store.address, error)
         counts["failed"] += 1
+
+
+def _count(outcomes: Iterable[Outcome], counts: Counter[str]) -> int:
+    """Log and count outcomes; returns how many tasks they are of."""
+    found: set[tuple[str, str]] = set()
+    for outcome in outcomes:
+        found.add((outcome.workspace, outcome.task))
+        counts[outcome.state] += 1
+        counts["items"] += outcome.report.done if outcome.report else 0
+        what = outcome.error or (f"{outcome.report.done} items" if outcome.report else "")
+        log.info("%s", f"{outcome.workspace} {outcome.task} {outcome.state} {what}".rstrip())
+    return len(found)
 
 
 def _worker_answer(counts: Counter[str], once: bool) -> Answer:

@@ -18,6 +18,7 @@ from everloom.errors import EverloomError
 from everloom.secrets import logger_of
 
 if TYPE_CHECKING:
+    from everloom.kernel.work.marks import MarkedWork
     from everloom.kernel.work.tasks import Job, Outcome, Work
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.wiring.wire.anywhere import AnyWorkspace
@@ -132,7 +133,11 @@ AnyWork: TypeAlias = "Work | WorkElsewhere"
 
 
 def take_turns(
-    work: AnyWork, waiting: Sequence[_Turn], seconds: float, stop: Event, advance: _Advance = lambda *_: None
+    work: AnyWork | MarkedWork,
+    waiting: Sequence[_Turn],
+    seconds: float,
+    stop: Event,
+    advance: _Advance = lambda *_: None,
 ) -> Iterator[Outcome]:
     """Give each task of each workspace a turn, and another one as long as it makes progress."""
     deadline = time.monotonic() + seconds
@@ -151,7 +156,9 @@ def take_turns(
         waiting = moving
 
 
-def _one_turn(work: AnyWork, place: WorkspaceInfo, task: str, seconds: float, advance: _Advance) -> Outcome | None:
+def _one_turn(
+    work: AnyWork | MarkedWork, place: WorkspaceInfo, task: str, seconds: float, advance: _Advance
+) -> Outcome | None:
     """Run a task if it is due; a failure is logged and returned, and the other tasks go on."""
     from everloom.kernel.work.tasks import Outcome  # noqa: PLC0415  a help page needs no kernel
 
