@@ -465,7 +465,7 @@ def live(words: list[str], given: dict[str, str], relay: Relay, seconds: float) 
         cpu = spent(psutil.Process(process.pid))
         process.terminate()
         told, _ = process.communicate(timeout=PATIENCE)
-    return max(json.loads(told)["looks"], 1), relay.trips - before, cpu
+    return max(json.loads(told)["result"]["looks"], 1), relay.trips - before, cpu
 
 
 @contextmanager
