@@ -96,13 +96,15 @@ def wait_for(process: subprocess.Popen[str], words: str) -> str:
 def test_a_worker_stops_when_told(number: signal.Signals, start: Start, url: str) -> None:
     filled(url, "James sails.", models=("ollama:nobody",))
     process = start("worker", "--every", "60", "--json")
-    log = wait_for(process, "default embed done 1 items")
+    # The audit comes last, of a workspace that no worker has seen.
+    log = wait_for(process, "default audit done 1 items")
     assert "working at" in log
+    assert "default embed done 1 items" in log
     process.send_signal(number)
     out, err = finish(process)
     assert process.returncode == 0, err
     assert "stopped" in err
-    assert json.loads(out)["result"] == {"looks": 1, "items": 1, "done": 1, "busy": 0, "resting": 0, "failed": 0}
+    assert json.loads(out)["result"] == {"looks": 1, "items": 2, "done": 2, "busy": 0, "resting": 0, "failed": 0}
 
 
 def test_ctrl_c_exits_quietly_with_130(start: Start, tmp_path: Path) -> None:
