@@ -100,7 +100,7 @@ def kill_before_each_statement(
             assert heard == [["survived"]]
             break
         assert state() == before, f"killed before statement {step}"
-    assert step > 20
+    assert step > 15
     assert state() != before
 
 

@@ -62,7 +62,8 @@ DUE: Mapping[str, Mapping[str, _When]] = {
         "vectors.embedded": _later,
         "vectors.forget": _now,
     },
-    "maintain": _all(_later, "words.tally_count"),
+    # SQLite counts new documents many at a time.
+    "maintain": _all(_later, "words.tally_count", "words.document_add"),
     "clean": _all(_now, "forgetting.tombstone_add"),
     "expire": _all(_at("expires"), "records.record_add", "records.record_change"),
     # Notes that wait, scenes that live, and a patrol that is open.

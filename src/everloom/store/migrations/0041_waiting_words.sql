@@ -1,3 +1,4 @@
+-- step: replace
 -- only: sqlite
 -- The newest documents, those after `counted_through`, wait outside `words`, too, and `tally` counts none of them. Those
 -- that `words` holds already, and `term` does not count yet, are counted here: texts are single words between spaces.

@@ -104,10 +104,12 @@ BEGIN
         EXECUTE format('DROP POLICY IF EXISTS one_workspace ON %I', name);
         EXECUTE format('CREATE POLICY one_workspace ON %I USING '
             || '(workspace_id = current_setting(''everloom.workspace'', true)::bigint)', name);
+        -- A worker's look is a unit of the store itself: it may read the marks of all workspaces, and nothing else.
+        IF name = 'due' THEN
+            DROP POLICY IF EXISTS every_mark ON due;
+            CREATE POLICY every_mark ON due FOR SELECT USING (current_setting('everloom.workspace', true) = '0');
+        END IF;
     END LOOP;
-    -- A worker's look is a unit of the store itself: it may read the marks of all workspaces, and nothing else of them.
-    DROP POLICY IF EXISTS every_mark ON due;
-    CREATE POLICY every_mark ON due FOR SELECT USING (current_setting('everloom.workspace', true) = '0');
 END $$
 """
 GUARD = _GUARD.format(which="")

@@ -28,8 +28,10 @@ UPDATE store_identity SET ids_above = :last WHERE ids_above < :last;
 
 -- name: access_count
 -- Count one access to each of some items.
+-- The row that is locked says which node of a cluster all of it belongs to.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
-SELECT :workspace, i.id, 1, :at, 0, 0, 0 FROM unnest(:items::bigint[]) AS i (id)
+SELECT w.workspace_id, i.id, 1, :at, 0, 0, 0 FROM write_lock AS w CROSS JOIN unnest(:items::bigint[]) AS i (id)
+WHERE w.workspace_id = :workspace
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET count = access.count + 1, last_at = excluded.last_at,
     lent = 0;
 
