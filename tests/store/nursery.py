@@ -125,7 +125,9 @@ def killing_at(step: int, *places: tuple[Any, str]) -> Iterator[Callable[[], int
 
         return call
 
-    statements = [(kind, name) for kind in (SqliteUnit, PostgresUnit) for name in ("_execute", "many")]
+    # What is sent waits at first: the process dies before it waits, before a round trip, and in the middle of one.
+    statements: list[tuple[Any, str]] = [(SqliteUnit, "_execute"), (SqliteUnit, "many")]
+    statements += [(PostgresUnit, "_wait_with"), (PostgresUnit, "_reach"), (psycopg.Cursor, "executemany")]
     for kind, name in places or statements:
         setattr(kind, name, counted(getattr(kind, name)))
     yield lambda: left

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from threading import Lock, get_ident
@@ -310,14 +310,14 @@ class Operation:
 
         self.footprints.leave(write)
 
-    @contextmanager
-    def write(self, name: str, *, is_durable: bool = True, asked: Sequence[Lookup] = ()) -> Iterator[Transaction]:
+    def write(
+        self, name: str, *, is_durable: bool = True, asked: Sequence[Lookup] = ()
+    ) -> AbstractContextManager[Transaction]:
         """Begin a transaction, and record the session as active in it; only a footprint is not durable.
 
         What is `asked` is read at the same time, to save round trips: the transaction has it as `found`.
         """
-        with self._begin(name, asked, is_durable=is_durable) as transaction:
-            yield transaction
+        return self._begin(name, asked, is_durable=is_durable)
 
     @contextmanager
     def _begin(

@@ -53,13 +53,13 @@ def bury(unit: Unit, doomed: Iterable[Doomed], event_id: int, at: datetime) -> N
     )
 
 
-def recognised(unit: Unit, keys: Sequence[str]) -> Mapping[str, Tombstone]:
-    """Find which of some keys belong to something forgotten."""
-    (rows,) = unit.together(SECRET)
-    return _recognised_by(unit, rows, keys)
+def recognised(unit: Unit, keys: Sequence[str], secrets: Sequence[Row] | None = None) -> Mapping[str, Tombstone]:
+    """Find which of some keys belong to something forgotten.
 
-
-def _recognised_by(unit: Unit, secrets: Sequence[Row], keys: Sequence[str]) -> Mapping[str, Tombstone]:
+    `secrets` are the rows of `SECRET`, if the caller has looked it up with other things.
+    """
+    if secrets is None:
+        (secrets,) = unit.together(SECRET)
     # Most workspaces have forgotten nothing: then this costs one look at an empty table.
     if not secrets or not keys:
         return {}
@@ -70,12 +70,8 @@ def _recognised_by(unit: Unit, secrets: Sequence[Row], keys: Sequence[str]) -> M
 
 
 def refuse_forgotten(unit: Unit, texts: Sequence[str], secrets: Sequence[Row] | None = None) -> None:
-    """Refuse to store a text that was forgotten, until somebody lifts its tombstone.
-
-    `secrets` are the rows of `SECRET`, if the caller has looked it up with other things.
-    """
-    keys = [text_key(text) for text in texts]
-    found = recognised(unit, keys) if secrets is None else _recognised_by(unit, secrets, keys)
+    """Refuse to store a text that was forgotten, until somebody lifts its tombstone; `secrets` as in `recognised`."""
+    found = recognised(unit, [text_key(text) for text in texts], secrets)
     for tombstone in found.values():
         raise Conflict(
             f"this was forgotten on {tombstone.at:%Y-%m-%d} (it was {tombstone.kind} {tombstone.id})",

@@ -170,10 +170,13 @@ class Index:
         self, unit: Unit, ids: Sequence[int], prepared: Prepared, at: datetime, lives: Sequence[bool]
     ) -> None:
         """Store the vectors of documents, some of which may be retired."""
-        for live in sorted(set(lives)):
+        made = prepared.made
+        if made is None or len(set(lives)) <= 1:
+            self._embedding.keep(unit, ids, made, at, live=all(lives))
+            return
+        for live in (False, True):
             places = [place for place, each in enumerate(lives) if each is live]
-            made = prepared.made if len(places) == len(ids) or prepared.made is None else prepared.made.taken(places)
-            self._embedding.keep(unit, [ids[place] for place in places], made, at, live=live)
+            self._embedding.keep(unit, [ids[place] for place in places], made.taken(places), at, live=live)
 
     def revise(self, unit: Unit, item_id: int, prepared: Prepared, at: datetime) -> None:
         """Rewrite an item's document in place; only for items that are themselves rewritten in place."""

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict, NotFound, ProviderBusy, ProviderDenied, ProviderError, Rejected
-from everloom.kernel.forgetting.tombstones import recognised
+from everloom.kernel.forgetting.tombstones import SECRET, recognised
 from everloom.kernel.journal import register
 from everloom.kernel.operation import Transaction
 from everloom.kernel.texts import checked, checked_name, storable
@@ -136,15 +136,17 @@ class Stream:
         sender = checked_name(message.sender, "the sender") if message.sender else ""
         to = storable(message.address, "the address")
         prepared = self._attachments.prepare(message.attachments)
-        asked = [] if sender_key is None else [look_up("mind.message_by_key", channel=place, key=sender_key)]
+        asked = [] if sender_key is None else [look_up("mind.message_by_key", channel=place, key=sender_key), SECRET]
         # The files are durable before the row that refers to them.
         with self._attachments.kept(prepared) as attached, self._op.write("receive", asked=asked) as writing:
             unit = writing.unit
             # Checked in the transaction, so that a channel that delivers a message twice at once stores it only once.
-            if writing.found and writing.found[0]:
-                return _whole(unit, writing.found[0])[0]
-            if sender_key is not None and (gone := _forgotten(unit, place, to, sender_key)) is not None:
-                return gone
+            if sender_key is not None:
+                known, secrets = writing.found
+                if known:
+                    return _whole(unit, known)[0]
+                if (gone := _forgotten(unit, (place, to, sender_key), secrets)) is not None:
+                    return gone
             own: dict[str, Any]
             own = {"direction": "in", "channel": place, "address": to, "key": sender_key, "sender": sender}
             own |= {"is_whole": int(message.is_whole), "kind": message.kind, "quote": quote}
@@ -335,10 +337,11 @@ def message_key(channel: str, sender_key: str) -> str:
     return f"message {channel} {sender_key}"
 
 
-def _forgotten(unit: Unit, channel: str, address: str, sender_key: str) -> StreamMessage | None:
+def _forgotten(unit: Unit, known_by: tuple[str, str, str], secrets: Sequence[Row]) -> StreamMessage | None:
     """Find out whether a message was received before and forgotten; it is then neither stored nor answered again."""
+    channel, address, sender_key = known_by
     key = message_key(channel, sender_key)
-    found = recognised(unit, [key]).get(key)
+    found = recognised(unit, [key], secrets).get(key)
     if found is None:
         return None
     return StreamMessage(

@@ -74,13 +74,7 @@ def region_from(row: Row) -> Region:
 
 def find(unit: Unit, keys: Iterable[str]) -> dict[str, Region]:
     """Find subjects by the keys of their names or aliases; unknown keys are absent."""
-    (rows,) = unit.together(finding(keys))
-    return found_in(rows)
-
-
-def finding(keys: Iterable[str]) -> Lookup:
-    """Look for subjects by the keys of their names or aliases; `found_in` reads the answer."""
-    return look_up("semantic.subject_by_key", keys=list(keys))
+    return found_in(unit.all("semantic.subject_by_key", keys=list(keys)))
 
 
 def found_in(rows: Iterable[Row]) -> dict[str, Region]:

@@ -28,7 +28,6 @@ from everloom.semantic.evidence.identity import (
     Candidates,
     Region,
     check_names,
-    finding,
     found_in,
     labels_in,
     mint,
@@ -84,8 +83,7 @@ class _ReadyDrafts:
         hashes = [draft.hash for draft in self.drafts]
         return [
             SECRET,
-            finding(self.wanted),
-            look_up("semantic.subject_name_by_key", keys=list(self.wanted)),
+            look_up("semantic.subject_names_by_key", keys=list(self.wanted)),
             look_up("semantic.observation_by_hash", hashes=hashes),
             look_up("semantic.workspace_get"),
         ]
@@ -95,7 +93,6 @@ class _Known(NamedTuple):
     """What there is already, as far as it concerns the drafts of a write: the rows of each lookup."""
 
     secrets: Sequence[Row]
-    subjects: Sequence[Row]
     names: Sequence[Row]
     observations: Sequence[Row]
     state: Sequence[Row]
@@ -242,7 +239,7 @@ def write_observations(
     # Before anything is written: a link to a superseded understanding rejects the whole request.
     if related := [item for draft in drafts for item in draft.related_to]:
         need_active(unit, list(dict.fromkeys(related)))
-    known = found_in(there.subjects)
+    known = found_in(there.names)
     missing = [key for key in wanted if key not in known]
     if missing and ready.subjects is None:
         raise _NewNames(missing)
@@ -298,7 +295,8 @@ def _write_fresh(
         return {}
     unit, index, fresh = tx.unit, tx.op.index, list(regions)
     # A subject that was just created has no other name than its own.
-    labels = {region.id: (region.name,) for each in regions.values() for region in each} | labels_in(there.names)
+    labels = {region.id: (region.name,) for each in regions.values() for region in each}
+    labels |= {item: tuple(row["label"] for row in rows) for item, rows in group_rows(there.names, "id").items()}
     documents = {
         at: signed(tx, ready.drafts[at].document(tx.at), (name for each in regions[at] for name in labels[each.id]))
         for at in fresh

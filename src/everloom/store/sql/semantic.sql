@@ -59,12 +59,14 @@ UPDATE subject_name SET subject_id = :new, is_alias = 1 WHERE workspace_id = :wo
 SELECT subject_id, name, name_key, is_alias FROM subject_name
 WHERE workspace_id = :workspace AND subject_id IN (:*ids) ORDER BY is_alias, name_key;
 
--- name: subject_name_by_key
--- List all names of the subjects that have one of some names, aliases last.
-SELECT subject_id, name, name_key, is_alias FROM subject_name
-WHERE workspace_id = :workspace AND subject_id IN (
+-- name: subject_names_by_key
+-- Find subjects by any of their names, once for each name that they have, aliases last.
+SELECT o.name_key, o.name AS label, s.id, s.name, s.summary, s.version, s.single_understanding_id,
+    s.structural_understanding_id
+FROM subject_name AS o JOIN subject AS s ON s.workspace_id = o.workspace_id AND s.id = o.subject_id
+WHERE o.workspace_id = :workspace AND o.subject_id IN (
     SELECT n.subject_id FROM subject_name AS n WHERE n.workspace_id = :workspace AND n.name_key IN (:*keys))
-ORDER BY is_alias, name_key;
+ORDER BY o.is_alias, o.name_key;
 
 -- name: subject_name_near
 -- Find names that may differ by a typo: about as long, with the same beginning or end.
