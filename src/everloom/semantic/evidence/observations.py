@@ -79,7 +79,7 @@ class _ReadyDrafts:
 
     @property
     def asked(self) -> list[Lookup]:
-        """What is looked up when they are written; `_Known` reads the answers."""
+        """What is looked up when they are written; `_DraftAnswers` reads the answers."""
         hashes = [draft.hash for draft in self.drafts]
         return [
             SECRET,
@@ -89,7 +89,7 @@ class _ReadyDrafts:
         ]
 
 
-class _Known(NamedTuple):
+class _DraftAnswers(NamedTuple):
     """What there is already, as far as it concerns the drafts of a write: the rows of each lookup."""
 
     secrets: Sequence[Row]
@@ -169,7 +169,7 @@ def remember(op: Operation, given: NewObservation, key: str | None) -> Remembere
         return reshape(Remembered, waiting)
 
     def act(ready: _ReadyDrafts, tx: Transaction) -> Remembered:
-        known, news = tx.found[: len(_Known._fields)], tx.found[len(_Known._fields) :]
+        known, news = tx.found[: len(_DraftAnswers._fields)], tx.found[len(_DraftAnswers._fields) :]
         (added,) = write_observations(tx, ready, known)
         event = tx.event(id=added.id, subjects_created=list(added.subjects_created), duplicate=added.duplicate)
         told = tell_news(tx, news[0], event) if news else None
@@ -234,7 +234,7 @@ def write_observations(
     request, the first is written and the others are its duplicates.
     """
     unit, drafts, wanted = tx.unit, ready.drafts, ready.wanted
-    there = _Known(*(unit.together(*ready.asked) if found is None else found))
+    there = _DraftAnswers(*(unit.together(*ready.asked) if found is None else found))
     refuse_forgotten(unit, [draft.content for draft in drafts], there.secrets)
     # Before anything is written: a link to a superseded understanding rejects the whole request.
     if related := [item for draft in drafts for item in draft.related_to]:
@@ -284,7 +284,7 @@ def _names(regions: Sequence[Region]) -> tuple[str, ...]:
 
 
 def _write_fresh(
-    tx: Transaction, ready: _ReadyDrafts, regions: Mapping[int, Sequence[Region]], there: _Known
+    tx: Transaction, ready: _ReadyDrafts, regions: Mapping[int, Sequence[Region]], there: _DraftAnswers
 ) -> dict[str, int]:
     """Write new observations, given their subjects by their places among the drafts, and return their ids by hash.
 
