@@ -102,11 +102,11 @@ def best(loom: Loom) -> float:
 def test_search_uses_the_noise_that_a_calibration_measured(being: Episodic, loom: Loom) -> None:
     model = loom.embedding.preferred
     with loom.store.read(0) as unit:
-        before = loom.embedding.noise(unit, model, ASKED)
+        before = loom.embedding.ask_noise(unit, model, ASKED)()
     assert before == loom.embedding.chain.traits.noise
     being.calibrate(paragraphs(), keep=False)
     with loom.store.read(0) as unit:
-        assert loom.embedding.noise(unit, model, ASKED) == before
+        assert loom.embedding.ask_noise(unit, model, ASKED)() == before
     remember(being, "The carpenter mended the spar of the yacht.")
     believed = best(loom)
     (measured,) = being.calibrate(paragraphs()).noise
@@ -116,7 +116,7 @@ def test_search_uses_the_noise_that_a_calibration_measured(being: Episodic, loom
     assert best(loom) > believed
     assert measured.answers_above > measured.unrelated_above + 0.3
     with loom.store.read(0) as unit:
-        assert loom.embedding.noise(unit, model, ASKED) == (measured.mean, measured.spread)
+        assert loom.embedding.ask_noise(unit, model, ASKED)() == (measured.mean, measured.spread)
         # Nothing was measured in Arabic, so what is known of the model stays.
-        assert loom.embedding.noise(unit, model, "من أصلح سارية القارب؟")[0] > 0.7
-        assert loom.embedding.noise(unit, model, "Wer hat den Mast vom Boot repariert?")[0] > before[0]
+        assert loom.embedding.ask_noise(unit, model, "من أصلح سارية القارب؟")()[0] > 0.7
+        assert loom.embedding.ask_noise(unit, model, "Wer hat den Mast vom Boot repariert?")()[0] > before[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,7 +11,7 @@ from everloom.clock import ManualClock
 from everloom.kernel.search import Scope
 from everloom.kernel.trust.origin import OriginKind
 from everloom.loom import Workspace
-from everloom.store import Unit
+from everloom.store import Ids, Unit
 from tests.store.ground import NOW, assert_agreement, note, retire
 
 # More notes than a first look brings, so that a filter which lets only the last ones through must widen the search.
@@ -34,9 +34,14 @@ def test_a_filter_is_asked_until_the_page_is_full(workspace: Workspace) -> None:
     allowed = set(ids[-3:])
     asked: list[int] = []
 
-    def where(_: Unit, candidates: Sequence[int]) -> set[int]:
-        asked.extend(candidates)
-        return allowed & set(candidates)
+    def where(unit: Unit, candidates: Ids) -> Callable[[], set[int]]:
+        rows = unit.ask("kernel.item_kinds", ids=candidates)
+
+        def wanted() -> set[int]:
+            asked.extend(row["id"] for row in rows.get())
+            return allowed.intersection(asked)
+
+        return wanted
 
     found = workspace.op.search("boat sails harbour", where=where, limit=3).hits
     assert {item for hit in found for item in (hit.id, *hit.also)} <= allowed

@@ -144,7 +144,7 @@ def assert_counted(place: Workspace, documents: Sequence[Document]) -> None:
     held = Counter(word for each in documents for word in {*indexed(f"{each.whole} {each.context}")})
     wanted = [*{word for text in WORDS for word in indexed(text)}, "nowhere"]
     with place.loom.store.read(place.info.id) as unit:
-        assert unit.count_holding(wanted) == {word: held[word] for word in wanted if held[word]}
+        assert unit.count_holding(wanted).get() == {word: held[word] for word in wanted if held[word]}
 
 
 def shares_a_word(document: Document, cue: str) -> bool:
@@ -210,7 +210,7 @@ def generated(count: int) -> list[str]:
 def nearest(unit: Unit, loom: Loom, cue: str, limit: int, reach: Reach = EVERYTHING) -> list[int]:
     probe = loom.embedding.aimed(unit, loom.embedding.probe(cue))
     assert isinstance(probe, Probe)
-    return [hit.item_id for hit in unit.nearest(probe, limit, reach)]
+    return [hit.item_id for hit in unit.nearest(probe, limit, reach).get()]
 
 
 @pytest.mark.promise("index.sign-bits-are-nearly-exact")
@@ -552,7 +552,7 @@ def test_documents_that_wait_outside_the_word_index_take_the_places_they_have_in
 
         def found(weights: dict[str, float], limit: int, reach: Reach = EVERYTHING) -> list[int]:
             with loom.store.read(place.info.id) as unit:
-                return unit.word_candidates(weights, limit, reach)
+                return unit.word_candidates(weights, limit, reach).get()
 
         asked: list[tuple[dict[str, float], int, Reach]] = [
             ({"gull": 1.0, "lantern": 1.0}, 12, EVERYTHING),

@@ -65,8 +65,10 @@ def settings_of(connection: psycopg.Connection[object]) -> list[str]:
 def test_a_process_opens_no_more_connections_than_the_settings_say(postgres_url: str) -> None:
     store = open_store(postgres_url, SystemClock(), StoreLimits(connections=2, lock_seconds=0.2))
     try:
-        with store.read(1), store.read(1), pytest.raises(StoreBusy, match="all 2 connections"), store.read(1):
-            pass
+        with store.read(1) as one, store.read(1) as other, store.read(1) as third:
+            assert one.all("kernel.item_counts") == other.all("kernel.item_counts") == []
+            with pytest.raises(StoreBusy, match="all 2 connections"):
+                third.all("kernel.item_counts")
     finally:
         store.close()
 

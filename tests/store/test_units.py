@@ -263,8 +263,8 @@ def test_what_a_failed_write_registered_is_not_taken_for_known(loom: Loom) -> No
 def test_a_closed_store_says_so(store_url: str, clock: ManualClock) -> None:
     store = open_store(store_url, clock)
     store.close()
-    with pytest.raises(StoreError, match="closed"), store.read(1):
-        pass
+    with pytest.raises(StoreError, match="closed"), store.read(1) as unit:
+        unit.all("kernel.item_counts")
 
 
 def test_a_url_of_no_engine_is_refused_without_its_password(clock: ManualClock) -> None:

@@ -8,7 +8,7 @@ workspace starts with five; only a model that follows instructions can tell them
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -156,6 +156,11 @@ class Embedding:
             rows |= {each["name"]: row for each, row in zip(angles, vectors.rows[1:], strict=True)}
         return Cue(vectors.model, rows)
 
+    def angles(self, unit: Unit, cue: Cue | None) -> dict[int, str]:
+        """Name the perspectives of a question's vectors in this workspace."""
+        known = {perspective_id(unit, name): name for name in (cue.rows if cue else ())}
+        return {angle: name for angle, name in known.items() if angle is not None}
+
     def aimed(self, unit: Unit, cue: Cue | None) -> Probe | None:
         """Turn a question's vectors into a probe for this workspace's perspectives; None if it has no such vectors."""
         model = None if cue is None else _known_model(unit, cue.model, cue.dim)
@@ -165,17 +170,21 @@ class Embedding:
         made = {angle: vector for name, vector in cue.rows.items() if (angle := known[name]) is not None}
         return Probe(model, made) if made else None
 
-    def noise(self, unit: Unit, model: str, question: str) -> tuple[float, float]:
-        """Return mean and spread of the cosine between such a question and unrelated texts, for one model.
+    def ask_noise(self, unit: Unit, model: str, question: str) -> Callable[[], tuple[float, float]]:
+        """Ask for mean and spread of the cosine between such a question and unrelated texts, for one model.
 
         What `everloom calibrate` measured in this store overrides what is known of the model.
         """
-        is_english = language_of(question) in {"", "en"}
-        row = unit.one("vectors.calibrated", model=model)
-        measured = () if row is None else json.loads(row["detail"]).get("noise", ())
-        kept = {each["script"]: (each["mean"], each["spread"]) for each in measured if each["refusal"] is None}
-        found = kept.get(script_of(question, is_english=is_english))
-        return found or noise_of(self._chain.link(model).traits, question, is_english=is_english)
+        rows = unit.ask("vectors.calibrated", model=model)
+
+        def read() -> tuple[float, float]:
+            is_english = language_of(question) in {"", "en"}
+            measured = [each for row in rows.get()[:1] for each in json.loads(row["detail"]).get("noise", ())]
+            kept = {each["script"]: (each["mean"], each["spread"]) for each in measured if each["refusal"] is None}
+            found = kept.get(script_of(question, is_english=is_english))
+            return found or noise_of(self._chain.link(model).traits, question, is_english=is_english)
+
+        return read
 
     def _angles(self, workspace: int) -> list[Row]:
         if not self._chain.traits.follows_instructions:
@@ -219,9 +228,19 @@ class Embedding:
 
     def backlog(self, unit: Unit) -> Backlog:
         """Count what waits for vectors; costs what waits, not what there is."""
-        others = [row for row in unit.all("vectors.model_all") if row["name"] != self.preferred]
-        counts = {row["name"]: count_embedded(unit, row["id"]) for row in others}
-        return Backlog(self.preferred, count_embedded(unit, 0), {name: n for name, n in counts.items() if n})
+        return self.ask_backlog(unit)()
+
+    def ask_backlog(self, unit: Unit) -> Callable[[], Backlog]:
+        """Ask what waits for vectors."""
+        # Read once in a while: models are few, and nearly never new.
+        models, none = unit.ask("vectors.model_all"), unit.ask("vectors.embedded_count", embedded_by=0)
+
+        def read() -> Backlog:
+            others = [row for row in models.get() if row["name"] != self.preferred]
+            counts = {row["name"]: count_embedded(unit, row["id"]) for row in others}
+            return Backlog(self.preferred, int(none.get()[0]["count"]), {name: n for name, n in counts.items() if n})
+
+        return read
 
     def coverage(self, workspace: int) -> Coverage:
         """Count the documents that the preferred model has embedded, and those that it has not."""
@@ -285,15 +304,6 @@ def perspective_id(unit: Unit, name: str) -> int | None:
         return next((row["id"] for row in unit.all("vectors.perspective_all") if row["name"] == name), None)
 
     return unit.constant(("perspective", unit.workspace, name), read)
-
-
-def perspective_name(unit: Unit, perspective: int) -> str | None:
-    """Return the name of a perspective of this workspace."""
-
-    def read() -> str | None:
-        return next((row["name"] for row in unit.all("vectors.perspective_all") if row["id"] == perspective), None)
-
-    return unit.constant(("name of perspective", unit.workspace, perspective), read)
 
 
 def perspectives_of(unit: Unit, at: datetime) -> dict[str, Row]:

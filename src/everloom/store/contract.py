@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
@@ -18,8 +18,33 @@ if TYPE_CHECKING:
 FOREVER = 2**62
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 Value = str | int | float | bytes | None
-Params = Mapping[str, Value | Sequence[int] | Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Ids for the list of a statement: known ones, and those that an earlier question of the same round trip finds.
+
+    A server keeps the latter for the statements behind it, under the names of `places`; whoever asks need not wait to
+    learn them. What is asked for with them may be more than is needed: taking away reaches known ids only.
+    """
+
+    known: tuple[int, ...] = ()
+    places: tuple[str, ...] = ()
+
+    def __or__(self, other: Ids) -> Ids:
+        """Join two lists."""
+        return Ids((*dict.fromkeys((*self.known, *other.known)),), (*dict.fromkeys((*self.places, *other.places)),))
+
+    def __sub__(self, other: Ids) -> Ids:
+        """Take away what is known of another list."""
+        gone = frozenset(other.known)
+        return replace(self, known=tuple(item for item in self.known if item not in gone))
+
+
+Given = Value | Sequence[int] | Sequence[str] | Ids
+Params = Mapping[str, Given]
 
 
 class Row(Protocol):
@@ -82,7 +107,7 @@ class Lookup(NamedTuple):
     params: Params
 
 
-def look_up(name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> Lookup:
+def look_up(name: str, /, **params: Given) -> Lookup:
     """Name a statement that reads, to be asked together with others."""
     return Lookup(name, params)
 
@@ -119,6 +144,21 @@ class Probe:
     vectors: Mapping[int, np.ndarray]
 
 
+class StoreAnswer(Protocol[T_co]):
+    """What was asked of a unit, and is read when somebody needs it, together with all that was asked by then."""
+
+    def get(self) -> T_co:
+        """Return the answer; if it is not there yet, everything that is still open is answered in one round trip."""
+        ...
+
+    def ids(self, *columns: str, first: int | None = None) -> Ids:
+        """Return the ids in some columns of the rows, by default all `item_id`, for a question that is asked next.
+
+        `first` limits them to the nearest, or to the first rows.
+        """
+        ...
+
+
 class Unit(Protocol):
     """One transaction in one workspace. It fills in `:workspace` in every statement, so no other can be reached."""
 
@@ -150,6 +190,24 @@ class Unit(Protocol):
 
     def together(self, *lookups: Lookup) -> list[list[Row]]:
         """Return every row of several statements, none of which depends on another: one round trip for all."""
+        ...
+
+    def ask(self, name: str, /, **params: Given) -> StoreAnswer[list[Row]]:
+        """Ask for every row of a statement that reads; an engine may wait with it until an answer is needed.
+
+        `Ids` without an id find nothing, whatever the statement says.
+        """
+        ...
+
+    def end(self) -> None:
+        """Answer everything that is still open, and end a unit that reads, in one round trip.
+
+        Then it refuses every statement; its answers can still be read. A unit that writes ends with its block.
+        """
+        ...
+
+    def last(self, name: str, /, **params: Given) -> list[Row]:
+        """Return every row of a statement, and end a unit that reads: alone in its unit, it costs one round trip."""
         ...
 
     def one(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> Row | None:
@@ -191,11 +249,11 @@ class Unit(Protocol):
         """Remove the documents' words, as their rows now list them, from the word index; returns them."""
         ...
 
-    def count_holding(self, terms: Collection[str]) -> dict[str, int]:
+    def count_holding(self, terms: Collection[str]) -> StoreAnswer[dict[str, int]]:
         """Count the documents that hold each of the words; a word that no document holds is absent."""
         ...
 
-    def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
+    def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> StoreAnswer[list[int]]:
         """Find the documents that contain any of the weighted terms, best first by the engine's own measure."""
         ...
 
@@ -215,11 +273,11 @@ class Unit(Protocol):
         """Delete the documents' vectors, also from the memory of other processes."""
         ...
 
-    def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
+    def nearest(self, probe: Probe, limit: int, reach: Reach) -> StoreAnswer[list[VectorHit]]:
         """Find the documents nearest to the probe, each by its best perspective."""
         ...
 
-    def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
+    def similarities(self, probe: Probe, item_ids: Ids) -> StoreAnswer[dict[int, VectorHit]]:
         """Compare the probe with these documents exactly; those without a vector are absent."""
         ...
 

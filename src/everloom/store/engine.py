@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, Forbidden, StoreBusy, StoreError, WorkspaceGone, WorkspaceLeaving
-from everloom.store.contract import IndexedWords, Row, StoreLoad, Value, VectorHit
+from everloom.store.contract import Ids, IndexedWords, Params, Row, StoreLoad, Value, VectorHit
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -216,6 +216,11 @@ def refuse_write(address: str) -> Forbidden:
     return Forbidden(f"{address} was opened only for reading", hint=hint)
 
 
+def unit_is_over() -> RuntimeError:
+    """Explain a statement behind the last: a mistake of the program, not of its user."""
+    return RuntimeError("this unit of work has ended: nothing more can be asked of it")
+
+
 def best_hits(scores: Mapping[int, Mapping[int, float]]) -> dict[int, VectorHit]:
     """Choose the best perspective for each document; `scores` are grouped by perspective."""
     best: dict[int, VectorHit] = {}
@@ -229,6 +234,34 @@ def best_hits(scores: Mapping[int, Mapping[int, float]]) -> dict[int, VectorHit]
 def nearest_first(hits: Mapping[int, VectorHit], limit: int) -> list[VectorHit]:
     """Sort hits by similarity, ties by age, so that the order is the same in every run."""
     return sorted(hits.values(), key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
+
+
+class ReadyAnswer(Generic[V]):
+    """An answer that is there already, and the ids in it by column."""
+
+    def __init__(self, value: V, found: Callable[[str], Sequence[int | None]]) -> None:
+        self._value = value
+        self._found = found
+
+    def get(self) -> V:
+        """Return the answer."""
+        return self._value
+
+    def ids(self, *columns: str, first: int | None = None) -> Ids:
+        """Return the ids in some columns."""
+        return ids_in(self._found, columns, first)
+
+
+def ids_in(found: Callable[[str], Sequence[int | None]], columns: Sequence[str], first: int | None) -> Ids:
+    """Collect the ids in some columns, each once."""
+    listed = dict.fromkeys(item for column in columns or ("item_id",) for item in found(column)[:first])
+    listed.pop(None, None)
+    return Ids(tuple(item for item in listed if item is not None))
+
+
+def finds_nothing(params: Params) -> bool:
+    """Return whether a question is about no item at all, so that nobody need be asked."""
+    return any(isinstance(value, Ids) and not value.known and not value.places for value in params.values())
 
 
 _MOST_CONSTANTS = 20_000

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from everloom.errors import Conflict, NotFound
 from everloom.kernel.journal import count_access
-from everloom.kernel.search import Scope
-from everloom.store import Row, Store, Unit
+from everloom.kernel.search import Archiving, Scope
+from everloom.store import Ids, Row, Store, Unit
 
 if TYPE_CHECKING:
     from everloom.episodic import Episodic
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from everloom.semantic.results import Learnt, Observation, Understanding
 
 
-def find_archived(unit: Unit, candidates: Sequence[Row], at: datetime) -> AbstractSet[int]:
-    """Tell the search which candidates are archived; only the graph archives what has faded."""
-    if all(row["kind"] != "memory" for row in candidates):
-        return frozenset()
-    from everloom.graph.index.decay import archived_among  # noqa: PLC0415  most searches find no memory of a graph
+def _ask_archived(unit: Unit, ids: Ids, at: datetime) -> Callable[[], AbstractSet[int]]:
+    from everloom.graph.index.decay import ask_archived  # noqa: PLC0415  most searches find no memory of a graph
 
-    return archived_among(unit, candidates, at)
+    return ask_archived(unit, ids, at)
+
+
+# Only the graph archives what has faded.
+ARCHIVE = Archiving(frozenset({"memory"}), _ask_archived)
 
 
 class OneSoul:
@@ -155,18 +156,24 @@ class ConversationFacts:
 
     def nearest(self, text: str, limit: int) -> Sequence[Fact]:
         """Find the current facts most similar to a text."""
-        from everloom.semantic.evidence import observations_of  # noqa: PLC0415
+        from everloom.semantic.evidence.records import ask_observations  # noqa: PLC0415
 
         # Passed to the search instead of filtering its result, so that it continues until it has found enough facts.
-        def are_facts(unit: Unit, ids: Sequence[int]) -> set[int]:
-            return {item for item, each in observations_of(unit, ids).items() if each.kind == _FACT}
+        def are_facts(unit: Unit, ids: Ids) -> Callable[[], AbstractSet[int]]:
+            rows = unit.ask("semantic.observation_of", ids=ids)
+            return lambda: {row["id"] for row in rows.get() if row["kind"] == _FACT}
 
-        within = Scope(kinds=frozenset({"observation"}))
-        found = self._op.search(text[:_LONGEST_CUE], limit=limit, within=within, where=are_facts)
+        asked: list[Callable[[], dict[int, Observation]]] = []
+        found = self._op.search(
+            text[:_LONGEST_CUE],
+            limit=limit,
+            within=Scope(kinds=frozenset({"observation"})),
+            where=are_facts,
+            reading=lambda unit, ids: asked.append(ask_observations(unit, list(ids))),
+        )
         # `also` are near-duplicates that the search folded into a hit; whether a fact is new depends on them as well.
         fits = {item: hit.fits for hit in found.hits for item in (hit.id, *hit.also)}
-        with self._op.read() as unit:
-            known = observations_of(unit, list(fits))
+        known = asked[-1]() if asked else {}
         facts = [known[item] for item in fits if item in known and known[item].kind == _FACT]
         return [_fact_from(each, fits=fits[each.id]) for each in facts[:limit]]
 

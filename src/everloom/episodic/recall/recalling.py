@@ -6,7 +6,7 @@ Whatever is recalled grows stronger: once per call, in one statement. What does 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -26,7 +26,7 @@ from everloom.kernel.search import ALONE, Hit, Scope
 from everloom.kernel.texts import checked_limit
 from everloom.kernel.verbs import ANSWER_TOKENS
 from everloom.models.text import RECALL_CLOSING, RECALL_OPENING, estimate, marked, trimmed, without_recall_tags
-from everloom.store import Unit
+from everloom.store import Ids, Unit
 
 SCENES = Scope(kinds=frozenset({KIND}))
 # The contract recalls three scenes.
@@ -125,8 +125,9 @@ def _is_touched(hit: Hit, threshold: float) -> bool:
     return shares_words or hit.similarity is None or hit.similarity > threshold
 
 
-def _living(unit: Unit, ids: Sequence[int]) -> AbstractSet[int]:
-    return {row["id"] for row in unit.all("episodic.status_of", ids=ids) if row["status"] != "dead"}
+def _living(unit: Unit, ids: Ids) -> Callable[[], AbstractSet[int]]:
+    rows = unit.ask("episodic.status_of", ids=ids)
+    return lambda: {row["id"] for row in rows.get() if row["status"] != "dead"}
 
 
 def mix_fragments(texts: Iterable[str], chance: random.Random) -> tuple[str, ...]:

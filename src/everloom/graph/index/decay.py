@@ -8,7 +8,7 @@ decay run; a run only notes which memories have crossed the line since the run b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from everloom.graph.kinds import weight_of
 from everloom.graph.results import Decayed
 from everloom.kernel.lifecycle import VAULT_STRENGTH, Vigour, lent_days, strength_after_days, vigour
 from everloom.kernel.search import Index, Prepared
-from everloom.store import Row, Unit
+from everloom.store import Ids, Row, Unit
 
 if TYPE_CHECKING:
     from everloom.graph.index.catalog import OpenGraph
@@ -86,11 +86,10 @@ def begin_fading(unit: Unit, memories: Iterable[tuple[int, datetime]], now: date
     )
 
 
-def archived_among(unit: Unit, candidates: Sequence[Row], now: datetime) -> frozenset[int]:
-    """Find out which candidates of a search are archived memories, by the strength that they have now."""
-    ids = [row["item_id"] for row in candidates if row["kind"] == "memory"]
-    rows = unit.all("graph.memory_of", ids=ids) if ids else []
-    return frozenset(row["id"] for row in rows if is_archived(row, now))
+def ask_archived(unit: Unit, ids: Ids, now: datetime) -> Callable[[], frozenset[int]]:
+    """Ask which candidates of a search are archived memories, by the strength that they have now."""
+    rows = unit.ask("graph.memory_of", ids=ids)
+    return lambda: frozenset(row["id"] for row in rows.get() if is_archived(row, now))
 
 
 # A recall weighs thousands of memories with the same `now`, so the conversion is cached.

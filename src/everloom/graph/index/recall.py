@@ -22,7 +22,7 @@ from everloom.graph.kinds import KINDS, folded_type
 from everloom.graph.results import MemoryBrief, Recalled
 from everloom.kernel.search import ALONE, Scope
 from everloom.kernel.verbs import no_next_page
-from everloom.store import Row, Unit
+from everloom.store import Ids, Row, Unit
 
 _MOST = 200
 _MEMORIES = Scope(kinds=frozenset({"memory"}))
@@ -79,9 +79,14 @@ def find_near(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilte
     passes, now = _sieve(graph, within), graph.op.now
     rows: dict[int, Row] = {}
 
-    def where(unit: Unit, ids: Sequence[int]) -> AbstractSet[int]:
-        rows.update((row["id"], row) for row in unit.all("graph.memory_of", ids=list(ids)) if passes(row))
-        return rows.keys()
+    def where(unit: Unit, ids: Ids) -> Callable[[], AbstractSet[int]]:
+        found = unit.ask("graph.memory_of", ids=ids)
+
+        def wanted() -> AbstractSet[int]:
+            rows.update((row["id"], row) for row in found.get() if passes(row))
+            return rows.keys()
+
+        return wanted
 
     recipe = _ON_A_PAR if within.archived is ArchivedOnes.LIKE_OTHERS else ALONE
     found = graph.op.search(query, limit=limit, within=_MEMORIES, where=where, recipe=recipe)

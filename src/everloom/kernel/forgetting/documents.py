@@ -138,4 +138,4 @@ def _has_text(detail: object) -> bool:
 
 def words_left(unit: Unit, terms: Iterable[str]) -> set[str]:
     """Find which words are still held by some document."""
-    return {*unit.count_holding([*terms])}
+    return {*unit.count_holding([*terms]).get()}

@@ -204,7 +204,7 @@ def _mentions(unit: Unit, plan: ForgetPlan) -> tuple[ForgottenItem, ...]:
         terms = dict.fromkeys(indexed(each.text), 1.0)
         if not terms:
             continue
-        near = [item for item in unit.word_candidates(terms, _LOOKED_AT, EVERYTHING) if item not in known]
+        near = [item for item in unit.word_candidates(terms, _LOOKED_AT, EVERYTHING).get() if item not in known]
         traces = Traces([each.text], frozenset())
         for row in unit.all("words.document_of", ids=near):
             if traces.in_text(f"{row['title']} {row['text']}"):

@@ -1,6 +1,7 @@
 """The search itself: gather candidates, score them, fold repetitions, and explain each hit.
 
-Reads the store and calls the embedder; the ranking is decided in `score` and `diversity`.
+Reads the store and calls the embedder; the ranking is decided in `score` and `diversity`, while no transaction is open.
+What is shown of the hits is read afterwards, in a unit of its own: what was deleted in between is not shown.
 """
 
 from __future__ import annotations
@@ -18,21 +19,33 @@ from typing import NamedTuple
 import numpy as np
 
 from everloom.clock import Clock, from_micros, to_micros, zone_named
-from everloom.kernel.embedding import Embedding, perspective_name
+from everloom.kernel.embedding import Cue, Embedding
 from everloom.kernel.search.answers import FLOOR
 from everloom.kernel.search.bias import applied, at
 from everloom.kernel.search.diversity import Candidate, fold
-from everloom.kernel.search.fusion import Claims, Usual
-from everloom.kernel.search.gather import Gathered, gather, gather_among, grouped
+from everloom.kernel.search.fusion import Claims, Corpus, Usual
+from everloom.kernel.search.gather import (
+    NO_AIM,
+    Aim,
+    Aimed,
+    Archiving,
+    Gathered,
+    Quest,
+    Where,
+    ask_counts,
+    gather,
+    gather_among,
+    grouped,
+)
 from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
 from everloom.kernel.search.question import Asked, ask
 from everloom.kernel.search.recipe import DEFAULT, Recipe
 from everloom.kernel.search.sample import Samples
 from everloom.kernel.search.score import Background, Scores, scored
-from everloom.kernel.search.when import Span, anchor_in, mentions_time, timed
+from everloom.kernel.search.when import anchor_in, mentions_time, timed
 from everloom.kernel.texts import checked, checked_limit, spellings
 from everloom.kernel.trust.origin import worth_saying
-from everloom.store import Row, Store, Unit, VectorHit
+from everloom.store import Ids, Row, Store, Unit
 from everloom.store.contract import Probe
 
 _LONGEST_CUE = 20_000
@@ -41,15 +54,29 @@ _MOST_HITS = 1_000
 _FOLDING_DEPTH = 4
 # By so much a search looks deeper if a filter left too few candidates: a few rounds reach the whole workspace.
 _WIDENING = 4
+_NO_ARCHIVE = Archiving()
+# Workspaces whose time zones are kept.
+_MOST_ZONES = 10_000
 
-# Returns those of the given items that may appear in the result.
-_Where = Callable[[Unit, Sequence[int]], AbstractSet[int]]
-# Returns which of the given candidates are archived at a time; what that means is for a faculty to know.
-FindArchived = Callable[[Unit, Sequence[Row], datetime], AbstractSet[int]]
+# Asks for more about the given items, which are shown.
+_Reading = Callable[[Unit, Sequence[int]], object]
 
 
-def _nothing_archived(_unit: Unit, _candidates: Sequence[Row], _at: datetime) -> AbstractSet[int]:
-    return frozenset()
+class _Shown(NamedTuple):
+    """What hits are shown with: the question, the names of its perspectives, and what else is asked about them."""
+
+    question: str
+    angles: Mapping[int, str]
+    reading: _Reading | None
+
+
+class _Posed(NamedTuple):
+    """A question in one workspace: as it was understood, as vectors, and how their perspectives are called."""
+
+    quest: Quest
+    corpus: Corpus
+    noise: Usual | None
+    angles: Mapping[int, str]
 
 
 class RankedDocument(NamedTuple):
@@ -82,14 +109,14 @@ class Ranking(NamedTuple):
 class Finder:
     """Searches the workspaces of a store."""
 
-    def __init__(
-        self, store: Store, embedding: Embedding, clock: Clock, find_archived: FindArchived = _nothing_archived
-    ) -> None:
+    def __init__(self, store: Store, embedding: Embedding, clock: Clock, archive: Archiving = _NO_ARCHIVE) -> None:
         self._store = store
         self._embedding = embedding
         self._clock = clock
-        self._find_archived = find_archived
+        self._archive = archive
         self._samples = Samples()
+        # The time zones of workspaces as they were last seen; each search checks its own.
+        self._zones: dict[int, str] = {}
 
     def search(  # noqa: PLR0913  what may be answered is said by name, and most callers say nothing
         self,
@@ -101,12 +128,14 @@ class Finder:
         recipe: Recipe = DEFAULT,
         leaving_out: AbstractSet[int] = frozenset(),
         among: Sequence[int] | None = None,
-        where: _Where | None = None,
+        where: Where | None = None,
+        reading: _Reading | None = None,
     ) -> Findings:
         """Return the documents that match `cue`, strongest first, looking past excluded ones until the page is full.
 
         `among` ranks exactly these documents, which a search over everything might not reach. `where` is called inside
-        the unit of work with candidate ids, and returns those that may appear in the result.
+        the unit of work to ask which candidates may appear in the result. `reading` is called inside
+        the one that reads what is shown of the hits, to ask for more about them in the same round trip.
         """
         checked_limit(limit, _MOST_HITS)
         question = checked(cue, "the question", _LONGEST_CUE)
@@ -115,75 +144,126 @@ class Finder:
         # Before the unit of work begins: a model may take seconds, and an open snapshot holds up the engine's cleaning.
         vectors = self._embedding.probe(question, workspace) if recipe.vectors else None
         depth = limit + len(leaving_out)
-        with self._store.read(workspace) as unit:
-            asked = self._understood(unit, question, now, within, recipe)
-            whole = self._embedding.aimed(unit, vectors)
-            aim = partial(self._aimed_without, unit, asked, question, whole)
-            noise = None if vectors is None else Usual(*self._embedding.noise(unit, vectors.model, question))
-            while True:
+        unasked = Asked((), to_micros(now))
+        scope = Quest(unasked, NO_AIM, within.reach, recipe, self._archive, now, where, is_last=True)
+        while True:
+            # Each round asks everything anew: one that looks deeper sees one state of the workspace, too.
+            with self._store.read(workspace) as unit:
+                posed = self._posed(unit, question, scope, vectors)
                 if among is not None:
-                    gathered = gather_among(unit, asked, aim, within.reach, among, recipe)
+                    gathered = gather_among(unit, posed.quest, posed.corpus, among)
                 else:
-                    gathered = gather(unit, asked, aim, within.reach, depth, recipe)
-                gathered = replace(gathered, archived=self._find_archived(unit, gathered.candidates, now))
-                barred = leaving_out | _refused(unit, gathered, where)
-                background = self._background(unit, gathered, whole, noise)
-                ranking = _ranked(gathered, asked, background, limit, recipe, barred)
-                if len(ranking.kept) == limit or gathered.is_all:
-                    break
-                # Starting from the recipe's own minimum: a smaller depth would gather the same candidates again.
-                depth = max(depth, recipe.word_candidates) * _WIDENING
-            hits = _described(unit, ranking, question, background.whole if background else {})
+                    gathered = gather(unit, posed.quest, posed.corpus, depth)
+            barred = leaving_out | gathered.refused
+            gathered = self._with_archived(workspace, gathered, now)
+            background = _background(gathered, posed)
+            ranking = _ranked(gathered, posed.quest.asked, background, limit, recipe, barred)
+            if len(ranking.kept) == limit or gathered.is_all:
+                break
+            # Starting from the recipe's own minimum: a smaller depth would gather the same candidates again.
+            depth = max(depth, recipe.word_candidates) * _WIDENING
+        hits = self._described(workspace, ranking, _Shown(question, posed.angles, reading))
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
-        return Findings(hits, whole is not None, degraded, ranking.kinds(barred))
+        return Findings(hits, posed.quest.aim.whole is not None, degraded, ranking.kinds(barred))
 
-    def _understood(self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe) -> Asked:
-        spans: tuple[Span, ...] = ()
-        if recipe.time and mentions_time(question):
-            spans, question = self._spans(unit, question, now, within, recipe)
-        return ask(question, to_micros(now), spans)
+    def _posed(self, unit: Unit, question: str, scope: Quest, vectors: Cue | None) -> _Posed:
+        """Understand a question in its workspace, and count its words there."""
+        noise = None if vectors is None else self._embedding.ask_noise(unit, vectors.model, question)
+        asked, counts = self._understood(unit, question, scope)
+        whole = self._embedding.aimed(unit, vectors)
+        corpus = counts()
+        without = partial(self._aimed_without, unit, asked, (question, whole), corpus.documents)
+        return _Posed(
+            replace(scope, asked=asked, aim=Aim(whole, without)),
+            corpus,
+            None if noise is None else Usual(*noise()),
+            self._embedding.angles(unit, vectors) if whole else {},
+        )
+
+    def _understood(self, unit: Unit, question: str, scope: Quest) -> tuple[Asked, Callable[[], Corpus]]:
+        """Read a question, with the times that it mentions, and ask for the counts of its words."""
+        now, micros = scope.now, scope.asked.now
+        if not scope.recipe.time or not mentions_time(question):
+            asked = ask(question, micros)
+            return asked, ask_counts(unit, asked.terms)
+        found, zone = unit.ask("kernel.workspace_zone"), self._zones.get(unit.workspace, "UTC")
+        # Asked as if the workspace still had the time zone that was last seen, which the same round trip tells.
+        asked = self._timed(unit, question, now, zone, scope)
+        counts = ask_counts(unit, asked.terms)
+        current = next((row["time_zone"] for row in found.get()), zone)
+        if zone != current:
+            if len(self._zones) >= _MOST_ZONES:
+                self._zones.clear()
+            self._zones[unit.workspace] = current
+            asked = self._timed(unit, question, now, current, scope)
+            counts = ask_counts(unit, asked.terms)
+        return asked, counts
+
+    def _timed(self, unit: Unit, question: str, now: datetime, zone: str, scope: Quest) -> Asked:
+        spans, rest = timed(question, now.astimezone(zone_named(zone)))
+        anchor = None if spans else anchor_in(question)
+        if anchor is None:
+            return ask(rest, scope.asked.now, spans)
+        # The event is searched for by its words alone, because embedding it would cost a second call of the model.
+        event = ask(anchor.phrase, scope.asked.now)
+        quest = replace(scope, asked=event, archive=_NO_ARCHIVE, where=None, is_last=False)
+        gathered = gather(unit, quest, ask_counts(unit, event.terms)(), 1)
+        found = _ranked(gathered, event, None, 1, scope.recipe).kept
+        return ask(question, scope.asked.now, tuple(anchor.span(each.row["happened_at"]) for each in found))
 
     def _aimed_without(
-        self, unit: Unit, asked: Asked, question: str, whole: Probe | None, names: AbstractSet[str]
-    ) -> Probe | None:
+        self, unit: Unit, asked: Asked, whole: tuple[str, Probe | None], documents: int, names: AbstractSet[str]
+    ) -> Aimed | None:
         """Point the question's topic, without the names of documents, at the vectors; the question where that is slow.
 
         A fast embedder takes a tenth of a millisecond and no network, so it may be asked inside the unit of work.
         """
-        topic = asked.topic_without(names)
-        if whole is None or topic == question or not self._embedding.chain.traits.is_fast:
-            return whole
-        return self._embedding.aimed(unit, self._embedding.probe(topic)) or whole
-
-    def _background(
-        self, unit: Unit, gathered: Gathered, whole: Probe | None, noise: Usual | None
-    ) -> Background | None:
-        """Measure what is usual for this question's cosines; whether a text answers is judged by the whole question."""
-        if gathered.probe is None or whole is None or noise is None:
+        question, probe = whole
+        if probe is None:
             return None
-        here = self._samples.usual(unit, gathered.probe, gathered.corpus.documents, noise)
-        if whole is gathered.probe:
-            return Background(here, noise, gathered.nearness)
-        return Background(here, noise, unit.similarities(whole, [row["item_id"] for row in gathered.rows]))
+        topic = asked.topic_without(names)
+        if topic != question and self._embedding.chain.traits.is_fast:
+            probe = self._embedding.aimed(unit, self._embedding.probe(topic)) or probe
+        return Aimed(probe, self._samples.of(unit, probe, documents))
 
-    def _spans(
-        self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe
-    ) -> tuple[tuple[Span, ...], str]:
-        row = unit.one("kernel.workspace_zone")
-        spans, rest = timed(question, now.astimezone(zone_named(row["time_zone"])) if row else now)
-        anchor = None if spans else anchor_in(question)
-        if anchor is None:
-            return spans, rest
-        # The event is searched for by its words alone, because embedding it would cost a second call of the model.
-        event = ask(anchor.phrase, to_micros(now))
-        found = _ranked(gather(unit, event, lambda _: None, within.reach, 1, recipe), event, None, 1, recipe).kept
-        return tuple(anchor.span(each.row["happened_at"]) for each in found), question
+    def _with_archived(self, workspace: int, gathered: Gathered, now: datetime) -> Gathered:
+        """Find out which candidates are archived, if the words alone have not told that any may be."""
+        if gathered.archived is not None:
+            return gathered
+        with self._store.read(workspace) as unit:
+            archived = self._archive.ask(unit, Ids(tuple(row["item_id"] for row in gathered.candidates)), now)
+            unit.end()
+            return replace(gathered, archived=archived())
+
+    def _described(self, workspace: int, ranking: Ranking, shown: _Shown) -> tuple[Hit, ...]:
+        """Read what is shown of the result page, leaving out what was deleted in the meantime."""
+        ids = [each.row["item_id"] for each in ranking.kept]
+        if not ids:
+            return ()
+        with self._store.read(workspace) as unit:
+            asked, resting = unit.ask("words.document_of", ids=ids), unit.ask("kernel.source_of", ids=ids)
+            if shown.reading is not None:
+                shown.reading(unit, [*dict.fromkeys([*ids, *(item for each in ranking.kept for item in each.also)])])
+            unit.end()
+        rows = {row["item_id"]: row for row in asked.get()}
+        sources = grouped((row["item_id"], row["source_id"]) for row in resting.get())
+        return _hits(ranking, _Page(shown, rows, sources))
 
 
-def _refused(unit: Unit, gathered: Gathered, where: _Where | None) -> AbstractSet[int]:
-    """Return the candidates that the filter excludes."""
-    ids = [row["item_id"] for row in gathered.candidates]
-    return frozenset() if where is None else set(ids) - where(unit, ids)
+class _Page(NamedTuple):
+    """A result page as it is read from the store."""
+
+    shown: _Shown
+    rows: Mapping[int, Row]
+    sources: Mapping[int, frozenset[int]]
+
+
+def _background(gathered: Gathered, posed: _Posed) -> Background | None:
+    """Measure what is usual for this question's cosines; whether a text answers is judged by the whole question."""
+    if gathered.aimed is None or posed.noise is None:
+        return None
+    here = gathered.aimed.sample.usual(gathered.aimed.probe, posed.noise)
+    return Background(here, posed.noise, gathered.whole)
 
 
 def _ranked(
@@ -210,20 +290,20 @@ def _ranked(
     )
 
 
-def _described(unit: Unit, ranking: Ranking, question: str, nearness: Mapping[int, VectorHit]) -> tuple[Hit, ...]:
+def _hits(ranking: Ranking, page: _Page) -> tuple[Hit, ...]:
     """Build hits from the result page, with their sources; matched words are spelled as in the question.
 
-    `nearness` are the cosines of the whole question, which thresholds are about; the ranking may leave names out.
+    The similarity is that of the whole question, which thresholds are about; the ranking may leave names out.
     """
     gathered, scores = ranking.gathered, ranking.scores
-    spelled = spellings(question)
+    spelled = spellings(page.shown.question)
     words = [spelled.get(term, term) for term in scores.terms]
-    ids = [each.row["item_id"] for each in ranking.kept]
-    rows = {row["item_id"]: row for row in unit.all("words.document_of", ids=ids)}
-    sources = grouped((row["item_id"], row["source_id"]) for row in unit.all("kernel.source_of", ids=ids))
     hits = []
-    for item, (_, place, also) in zip(ids, ranking.kept, strict=True):
-        row, near = rows[item], nearness.get(item)
+    for found, place, also in ranking.kept:
+        item = found["item_id"]
+        row, near = page.rows.get(item), gathered.whole.get(item)
+        if row is None:
+            continue
         origin, trust = worth_saying(row["origin"], row["trust"])
         hit = Hit(
             id=item,
@@ -238,13 +318,13 @@ def _described(unit: Unit, ranking: Ranking, question: str, nearness: Mapping[in
             signals=dict(at(scores.signals, place)),
             bias=applied(scores.bias, place),
             similarity=None if near is None else near.similarity,
-            matched_perspective=None if near is None else perspective_name(unit, near.perspective_id),
+            matched_perspective=None if near is None else page.shown.angles.get(near.perspective_id),
             matched_words=_distinct(words, scores.holds[place]),
             words_around=_distinct(words, scores.near[place]),
             is_covered=item in gathered.covers,
-            is_archived=item in gathered.archived,
+            is_archived=item in (gathered.archived or ()),
             also=also,
-            sources=tuple(sorted(sources.get(item, ()))),
+            sources=tuple(sorted(page.sources.get(item, ()))),
             session_id=row["session_id"],
             happened_at=from_micros(row["happened_at"]),
             created_at=from_micros(row["created_at"]),

@@ -27,34 +27,40 @@ _MOST = 256
 
 
 @dataclass(frozen=True, slots=True)
-class _Sample:
+class VectorSample:
+    """Some vectors of a workspace, from one perspective, and how many documents it had."""
+
     documents: int
+    perspective: int
     vectors: npt.NDArray[np.float32]
+
+    def usual(self, probe: Probe, noise: Usual) -> Usual:
+        """Return the mean and the spread of a question's cosines with the texts of the workspace."""
+        if not len(self.vectors):
+            return noise
+        return _blended((self.vectors @ probe.vectors[self.perspective]).astype(np.float64), noise)
 
 
 class Samples:
     """The samples of the workspaces that were searched lately. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[int, int, int], _Sample] = {}
+        self._held: dict[tuple[int, int, int], VectorSample] = {}
         self._lock = Lock()
 
-    def usual(self, unit: Unit, probe: Probe, documents: int, noise: Usual) -> Usual:
-        """Return the mean and the spread of a question's cosines with the texts of a workspace."""
-        perspective, vector = next(iter(probe.vectors.items()))
+    def of(self, unit: Unit, probe: Probe, documents: int) -> VectorSample:
+        """Return the sample of a workspace, taking it anew if the workspace is of another size by now."""
+        perspective = next(iter(probe.vectors))
         key = (unit.workspace, probe.model_id, perspective)
         with self._lock:
             held = self._held.get(key)
         if held is None or abs(held.documents - documents) > _CHANGED * held.documents:
-            held = _Sample(documents, _read(unit, probe.model_id, perspective, documents))
+            held = VectorSample(documents, perspective, _read(unit, probe.model_id, perspective, documents))
             with self._lock:
                 while len(self._held) >= _MOST:
                     self._held.pop(next(iter(self._held)))
                 self._held[key] = held
-        if not len(held.vectors):
-            return noise
-        cosines = (held.vectors @ vector).astype(np.float64)
-        return _blended(cosines, noise)
+        return held
 
 
 def _blended(cosines: npt.NDArray[np.float64], noise: Usual) -> Usual:

@@ -266,6 +266,7 @@ def _credited(gathered: Gathered, asked: Asked, holds: Claims, recipe: Recipe) -
 def _circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstances:
     """Collect what is known besides the words; a question about a time does not penalise what is old."""
     rows, accesses, covers = gathered.candidates, gathered.accesses, gathered.covers
+    archived = gathered.archived or frozenset()
     happened = np.array([row["happened_at"] for row in rows], np.int64)
     used = [accesses.get(row["item_id"], _UNUSED) for row in rows] if accesses else []
     tiers = {tier: strength(tier, bias) for tier in {row["model_tier"] for row in rows}}
@@ -278,7 +279,7 @@ def _circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstance
     return Circumstances(
         is_synthesis=np.array([row["standing"] == Standing.SYNTHESIS for row in rows], np.bool_),
         is_covered=np.array([row["item_id"] in covers for row in rows], np.bool_),
-        is_archived=np.array([row["item_id"] in gathered.archived for row in rows], np.bool_),
+        is_archived=np.array([row["item_id"] in archived for row in rows], np.bool_),
         age_days=age,
         idle_days=idle,
         confidence=np.array([0.5 if (known := row["confidence"]) is None else known for row in rows], np.float64),

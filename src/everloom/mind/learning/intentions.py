@@ -8,7 +8,8 @@ to know turns.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,7 +21,7 @@ from everloom.kernel.search import Document, Scope
 from everloom.kernel.texts import checked
 from everloom.mind.ports import MindSetup
 from everloom.models.text import quoted, shortened
-from everloom.store import Row, Unit
+from everloom.store import Ids, Row, Unit
 
 KIND = "intention"
 # Far more than anybody keeps in mind; an agent that has more has probably lost count.
@@ -120,12 +121,12 @@ class Intentions:
         now = self._op.now
         with self._op.read() as unit:
             # Most turns end here: whoever keeps no intention pays for no search.
-            if not unit.all("archive.intention_open", limit=1):
+            if not unit.last("archive.intention_open", limit=1):
                 return ()
 
-        def are_due(unit: Unit, ids: Sequence[int]) -> set[int]:
-            rows = [self._from(row) for row in unit.all("archive.intention_of", ids=list(ids))]
-            return {each.id for each in rows if _is_due(each, now)}
+        def are_due(unit: Unit, ids: Ids) -> Callable[[], AbstractSet[int]]:
+            rows = unit.ask("archive.intention_of", ids=ids)
+            return lambda: {each.id for each in map(self._from, rows.get()) if _is_due(each, now)}
 
         near: dict[int, float] = {}
         for cue in _cues_of(said):
@@ -136,7 +137,7 @@ class Intentions:
                     near[item] = max(near.get(item, 0.0), hit.answers)
         wanted = sorted(near, key=lambda item: (-near[item], item))[:_AT_ONCE]
         with self._op.read() as unit:
-            known = {row["id"]: self._from(row) for row in unit.all("archive.intention_of", ids=wanted)}
+            known = {row["id"]: self._from(row) for row in unit.last("archive.intention_of", ids=wanted)}
         return tuple(known[item] for item in wanted if item in known)
 
     def _read(self, unit: Unit, intention_id: int) -> Intention:

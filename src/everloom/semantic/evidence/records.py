@@ -5,7 +5,7 @@ Always many at a time: a list of any length costs the same few statements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from everloom.clock import from_micros
@@ -19,7 +19,7 @@ from everloom.semantic.evidence.subjects import subjects_of
 from everloom.semantic.parts import BriefObservation, Source
 from everloom.semantic.results import Marked, Observation, SemanticStats, Subject, Understanding
 from everloom.semantic.state import activity, count, group_rows, names_in, state_of
-from everloom.store import Row, Unit, value_from
+from everloom.store import Ids, Row, Unit, value_from
 
 # A longer chain of supersession can only be a cycle, which a damaged store could contain.
 _FURTHEST = 10_000
@@ -28,50 +28,62 @@ _LONGEST_HISTORY = 1_000
 
 def observations_of(unit: Unit, ids: Iterable[int]) -> dict[int, Observation]:
     """Read observations by id; ids of anything else are absent."""
-    rows = unit.all("semantic.observation_of", ids=list(ids))
-    if not rows:
-        return {}
-    tags = group_rows(unit.all("semantic.observation_tags", ids=[row["id"] for row in rows]))
-    return {
-        row["id"]: value_from(
-            Observation,
-            row,
-            content=row["text"],
-            subject_names=names_in(tags.get(row["id"], ())),
-            observed_at=from_micros(row["happened_at"]),
-            session_id=row["session"],
-            note=None,
-            trust=trust_named(row["trust"]),
-        )
-        for row in rows
-    }
+    return ask_observations(unit, list(ids))()
+
+
+def ask_observations(unit: Unit, ids: list[int] | Ids) -> Callable[[], dict[int, Observation]]:
+    """Ask for observations by id."""
+    rows, tags = (unit.ask(f"semantic.observation_{what}", ids=ids) for what in ("of", "tags"))
+
+    def read() -> dict[int, Observation]:
+        names = group_rows(tags.get())
+        return {
+            row["id"]: value_from(
+                Observation,
+                row,
+                content=row["text"],
+                subject_names=names_in(names.get(row["id"], ())),
+                observed_at=from_micros(row["happened_at"]),
+                session_id=row["session"],
+                note=None,
+                trust=trust_named(row["trust"]),
+            )
+            for row in rows.get()
+        }
+
+    return read
 
 
 def understandings_of(unit: Unit, ids: Iterable[int]) -> dict[int, Understanding]:
     """Read understandings by id; ids of anything else are absent."""
-    rows = unit.all("semantic.understanding_of", ids=list(ids))
-    if not rows:
-        return {}
-    wanted = [row["id"] for row in rows]
-    tags = group_rows(unit.all("semantic.understanding_tags", ids=wanted))
+    return ask_understandings(unit, list(ids))()
+
+
+def ask_understandings(unit: Unit, ids: list[int] | Ids) -> Callable[[], dict[int, Understanding]]:
+    """Ask for understandings by id."""
+    rows, tags = (unit.ask(f"semantic.understanding_{what}", ids=ids) for what in ("of", "tags"))
     # Only observations: `why` shows an understanding's other sources, such as sessions.
-    sources = group_rows(unit.all("semantic.source_observations", ids=wanted))
-    linked = linked_to(unit, wanted)
-    return {
-        row["id"]: value_from(
-            Understanding,
-            row,
-            subject_names=names_in(tags.get(row["id"], ())),
-            content=row["text"],
-            summary=row["title"],
-            session_id=row["session"],
-            trust=trust_named(row["trust"]),
-            source_observation_ids=tuple(each["source_id"] for each in sources.get(row["id"], ())),
-            linked_observations=linked.get(row["id"], ()),
-            note=None,
-        )
-        for row in rows
-    }
+    resting, waiting = unit.ask("semantic.source_observations", ids=ids), unit.ask("semantic.linked_of", ids=ids)
+
+    def read() -> dict[int, Understanding]:
+        names, sources, linked = group_rows(tags.get()), group_rows(resting.get()), _linked_in(waiting.get())
+        return {
+            row["id"]: value_from(
+                Understanding,
+                row,
+                subject_names=names_in(names.get(row["id"], ())),
+                content=row["text"],
+                summary=row["title"],
+                session_id=row["session"],
+                trust=trust_named(row["trust"]),
+                source_observation_ids=tuple(each["source_id"] for each in sources.get(row["id"], ())),
+                linked_observations=linked.get(row["id"], ()),
+                note=None,
+            )
+            for row in rows.get()
+        }
+
+    return read
 
 
 def understanding_at(unit: Unit, item: int | None) -> Understanding | None:
@@ -81,8 +93,12 @@ def understanding_at(unit: Unit, item: int | None) -> Understanding | None:
 
 def linked_to(unit: Unit, understanding_ids: Iterable[int]) -> dict[int, tuple[BriefObservation, ...]]:
     """Read the observations that were linked to understandings since these were written."""
-    rows = group_rows(unit.all("semantic.linked_of", ids=list(understanding_ids)), "understanding_id")
-    return {item: tuple(_brief(row, row["observation_id"]) for row in each) for item, each in rows.items()}
+    return _linked_in(unit.all("semantic.linked_of", ids=list(understanding_ids)))
+
+
+def _linked_in(rows: Iterable[Row]) -> dict[int, tuple[BriefObservation, ...]]:
+    found = group_rows(rows, "understanding_id")
+    return {item: tuple(_brief(row, row["observation_id"]) for row in each) for item, each in found.items()}
 
 
 def _brief(row: Row, item: int) -> BriefObservation:
@@ -91,8 +107,13 @@ def _brief(row: Row, item: int) -> BriefObservation:
 
 def briefs_of(unit: Unit, ids: Sequence[int]) -> tuple[BriefObservation, ...]:
     """Read observations as lists show them, in the given order."""
-    rows = {row["id"]: row for row in unit.all("semantic.observation_of", ids=list(ids))}
-    return tuple(_brief(rows[each], each) for each in ids if each in rows)
+    return briefs_in(unit.all("semantic.observation_of", ids=list(ids)), ids)
+
+
+def briefs_in(rows: Iterable[Row], ids: Iterable[int]) -> tuple[BriefObservation, ...]:
+    """Show observations as lists do, in the given order."""
+    found = {row["id"]: row for row in rows}
+    return tuple(_brief(found[each], each) for each in ids if each in found)
 
 
 def with_article(kind: str) -> str:

@@ -38,6 +38,7 @@ _WORKSPACE = "SET LOCAL everloom.workspace = '{workspace}'"
 # A transaction in which the client does nothing for so long is ended by the server, and its locks with it: the client
 # is frozen or gone without a farewell.
 _IDLE = "SET LOCAL idle_in_transaction_session_timeout = '120s'"
+_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # With an iterative scan, an approximate index goes on until the page is full, however many rows a filter removes; it
 # may return them slightly out of order, and `nearest_first` sorts them.
 _READ = (
@@ -86,7 +87,26 @@ class UnitLimits:
 def begin_reading(workspace: int, patience: UnitLimits, *, may_rest: bool = False) -> list[str]:
     """Write the statements that begin a unit which sees a snapshot of the database; `may_rest` for however long."""
     settings = [text for text in _READ if not (may_rest and text == _IDLE)]
-    return ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", *patience.written(workspace, settings)]
+    return [_READING, *patience.written(workspace, settings)]
+
+
+# Settings and the state of the workspace as two statements that stay prepared: most units read, and are short.
+_SHORT = (
+    "SELECT set_config('everloom.workspace', %(workspace)s::bigint::text, true), "
+    "set_config('statement_timeout', %(longest)s, true), set_config('lock_timeout', %(patience)s, true), "
+    "set_config('idle_in_transaction_session_timeout', '120s', true), "
+    f"set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '{EF_SEARCH}', true)"
+)
+
+
+def begin_shortly(workspace: int, limits: UnitLimits) -> list[tuple[str, dict[str, int | str] | None]]:
+    """Write the same for a server that is no cluster, as statements with their values."""
+    times = {"longest": f"{limits.longest * 1000:.0f}ms", "patience": f"{limits.waiting * 1000:.0f}ms"}
+    return [
+        (_READING, None),
+        (_SHORT, {"workspace": workspace, **times}),
+        (_SQL["kernel.life"], {"workspace": workspace}),
+    ]
 
 
 def enter_workspace(workspace: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 import psycopg
@@ -18,11 +18,13 @@ from pgvector import HalfVector
 from psycopg.rows import DictRow
 
 from everloom.clock import Clock
-from everloom.errors import SchemaMismatch, StoreBusy, StoreReplaced, WorkspaceGone, WorkspaceLeaving
+from everloom.errors import SchemaMismatch, StoreBusy, StoreReplaced
 from everloom.store.address import redact
 from everloom.store.checksums import COLUMN
 from everloom.store.contract import (
     EVERYTHING,
+    Given,
+    Ids,
     IndexedWords,
     Lookup,
     Numbers,
@@ -43,9 +45,12 @@ from everloom.store.engine import (
     WriterQueue,
     best_hits,
     check_state,
+    finds_nothing,
+    ids_in,
     indexed_words,
     nearest_first,
     refuse_write,
+    unit_is_over,
 )
 from everloom.store.marks import UnitMarks
 from everloom.store.migrations import (
@@ -64,6 +69,7 @@ from everloom.store.postgresql.beginning import (
     UnitLimits,
     begin_first,
     begin_reading,
+    begin_shortly,
     begin_writing,
     enter_workspace,
     first_numbers,
@@ -110,6 +116,94 @@ class _Begun:
 
     above: int = 0
     numbering: Numbering | None = None
+    is_distributed: bool = False
+
+
+# A list of ids that is known only in part: the rest is where earlier statements of the same pipeline have left it.
+_LISTED = "string_to_array(concat_ws(',', %({key})s::text, {places}), ',')::bigint[]"
+_PLACE = "NULLIF(current_setting('{place}', true), '')"
+# Leaves the ids that a statement finds for those behind it; they are gone with the transaction.
+_NOTED = "WITH found AS MATERIALIZED ({sql}), noted AS MATERIALIZED (SELECT {notes}) SELECT found.* FROM found, noted"
+_NOTE = (
+    "set_config('{place}', (SELECT string_agg(NULLIF(concat_ws(',', {columns}), ''), ',') FROM {rows}), true) AS {name}"
+)
+_NEAREST_ROWS = "(SELECT * FROM found ORDER BY similarity DESC, item_id LIMIT {first}) AS nearest"
+
+
+class _Question:
+    """A statement that waits for its round trip, and where it will leave the ids that it finds."""
+
+    def __init__(self, statement: _Statement) -> None:
+        self._statement = statement
+        self._notes: dict[tuple[tuple[str, ...], int | None], str] = {}
+        self.rows: list[Row] | None = None
+
+    def place(self, columns: tuple[str, ...], first: int | None, fresh: str) -> str:
+        """Return where the ids in some columns will be."""
+        return self._notes.setdefault((columns, first), fresh)
+
+    @property
+    def statement(self) -> _Statement:
+        """The statement as it is sent."""
+        if not self._notes:
+            return self._statement
+        notes = [
+            _NOTE.format(
+                place=place,
+                columns=", ".join(columns),
+                rows="found" if first is None else _NEAREST_ROWS.format(first=first),
+                name=f"noted_{number}",
+            )
+            for number, ((columns, first), place) in enumerate(self._notes.items())
+        ]
+        return self._statement._replace(sql=_NOTED.format(sql=self._statement.sql, notes=", ".join(notes)))
+
+
+class PostgresAnswer(Generic[T]):
+    """What one or more questions bring, as soon as somebody needs it."""
+
+    def __init__(
+        self, unit: PostgresUnit, questions: Sequence[_Question], read: Callable[[list[list[Row]]], T], key: str
+    ) -> None:
+        self._unit = unit
+        self._questions = questions
+        self._read = read
+        self._key = key
+        # Empty, or the answer itself.
+        self._answer: list[T] = []
+
+    def get(self) -> T:
+        """Return the answer, with one round trip for everything that is open."""
+        if not self._answer:
+            if any(each.rows is None for each in self._questions):
+                self._unit.answer()
+            rows = [each.rows for each in self._questions if each.rows is not None]
+            # The unit has failed, or ended without it. No rows would be an answer, too.
+            if len(rows) < len(self._questions):
+                raise unit_is_over()
+            self._answer.append(self._read(rows))
+        return self._answer[0]
+
+    def ids(self, *columns: str, first: int | None = None) -> Ids:
+        """Return the ids in some columns; if they are not known yet, where they will be."""
+        wanted = columns or (self._key,)
+        if self._unit.is_distributed:
+            # What a statement leaves on one node is not to be relied on in another.
+            self.get()
+        if all(each.rows is not None for each in self._questions):
+            rows = [row for each in self._questions for row in each.rows or []]
+            return ids_in(lambda column: [row[column] for row in rows], wanted, first)
+        places = (each.place(wanted, first, self._unit.fresh_place()) for each in self._questions)
+        return Ids((), tuple(places))
+
+
+class _FoundIds(PostgresAnswer[list[int]]):
+    """Ids that are found here and not by the server, so that nothing can be asked about them before they are known."""
+
+    def ids(self, *columns: str, first: int | None = None) -> Ids:
+        """Return the ids; `columns` do not matter, for there is only one."""
+        del columns
+        return Ids(tuple(self.get()[:first]))
 
 
 class PostgresUnit:
@@ -131,12 +225,18 @@ class PostgresUnit:
         self._constants = constants
         self._above = begun.above
         self._numbering = begun.numbering
+        self.is_distributed = begun.is_distributed
         self._marks = marks
         self._connection = connection
         self._sql = statements("postgresql")
         self._sealings = sealings("postgresql")
         # What was sent and has not reached the server yet: a statement, and the values of each of its rows.
         self._waiting: list[tuple[str, list[dict[str, _Given]]]] = []
+        # What was asked and is not answered yet.
+        self._open: list[_Question] = []
+        self._places = 0
+        # The postings of rare words that came with their counts.
+        self._postings: dict[str, bytes] = {}
 
     def _execute(
         self,
@@ -151,7 +251,15 @@ class PostgresUnit:
         return cursor
 
     def _reach(self, statements: Sequence[_Statement]) -> list[psycopg.Cursor[DictRow]]:
-        """Run statements in one round trip, after those that wait."""
+        """Run statements in one round trip, after those that wait and those that are open."""
+        asked, self._open = self._open, []
+        cursors = self._travel([*(each.statement for each in asked), *statements])
+        for each, cursor in zip(asked, cursors, strict=False):
+            each.rows = cast("list[Row]", cursor.fetchall())
+        return cursors[len(asked) :]
+
+    def _travel(self, statements: Sequence[_Statement]) -> list[psycopg.Cursor[DictRow]]:
+        """Go to the server and back once."""
         if len(statements) == 1 and not self._waiting:
             return [self._start(each) for each in statements]
         waiting, self._waiting = self._waiting, []
@@ -163,6 +271,56 @@ class PostgresUnit:
 
     def _start(self, statement: _Statement) -> psycopg.Cursor[DictRow]:
         return self._connection.execute(statement.sql, statement.values, binary=True, prepare=statement.prepare)
+
+    def end(self) -> None:
+        """Answer what is open; the block ends the transaction."""
+        self.answer()
+
+    def last(self, name: str, /, **params: Given) -> list[Row]:
+        """Return every row, and end the unit."""
+        rows = self.ask(name, **params)
+        self.end()
+        return rows.get()
+
+    def answer(self) -> None:
+        """Answer everything that is open, in one round trip."""
+        if self._open:
+            self._reach([])
+
+    def fresh_place(self) -> str:
+        """Name a place for ids: the same in every unit that does the same, so that its statements stay prepared."""
+        self._places += 1
+        return f"everloom.ids_{self._places}"
+
+    def ask(self, name: str, /, **params: Given) -> PostgresAnswer[list[Row]]:
+        """Ask for every row of a statement, when the next answer is needed."""
+        return PostgresAnswer(self, [self._asked(name, params)], lambda answers: answers[0], "item_id")
+
+    def _asked(
+        self,
+        name: str,
+        params: Mapping[str, _Given | Ids],
+        written: Mapping[str, int] | None = None,
+        prepare: bool | None = None,
+    ) -> _Question:
+        self._marks.note(name, params)
+        sql = self._sql[name].format(**written) if written else self._sql[name]
+        given: dict[str, _Given] = {}
+        for key, value in params.items():
+            if not isinstance(value, Ids):
+                given[key] = value
+            elif value.places:
+                given[key] = ",".join(map(str, value.known)) or None
+                places = ", ".join(_PLACE.format(place=place) for place in value.places)
+                sql = sql.replace(f"%({key})s", _LISTED.format(key=key, places=places))
+            else:
+                given[key] = list(value.known)
+        question = _Question(_Statement(sql, self._bound(name, given), prepare))
+        if finds_nothing({key: value for key, value in params.items() if isinstance(value, Ids)}):
+            question.rows = []
+        else:
+            self._open.append(question)
+        return question
 
     def _bound(self, name: str, params: Mapping[str, _Given]) -> dict[str, _Given]:
         """Complete the values of a statement."""
@@ -191,6 +349,8 @@ class PostgresUnit:
         self._wait_with(name, [self._sealed(name, {"workspace": self.workspace, **row}) for row in noted])
 
     def _wait_with(self, name: str, rows: list[dict[str, _Given]]) -> None:
+        # What was asked before it does not see it.
+        self.answer()
         if rows:
             self._waiting.append((self._sql[name], rows))
         # Bounded, because an import sends as much as there is; then it is worth a round trip by itself.
@@ -199,8 +359,8 @@ class PostgresUnit:
 
     def together(self, *lookups: Lookup) -> list[list[Row]]:
         """Return every row of several statements, in one round trip."""
-        asked = [_Statement(self._sql[each.name], self._bound(each.name, each.params)) for each in lookups]
-        return [cast("list[Row]", cursor.fetchall()) for cursor in self._reach(asked)]
+        asked = [self.ask(each.name, **each.params) for each in lookups]
+        return [each.get() for each in asked]
 
     def one(self, name: str, /, **params: _Given) -> Row | None:
         """Return the first row, or None."""
@@ -223,6 +383,8 @@ class PostgresUnit:
 
     def numbers(self) -> Numbers:
         """Return the last numbers that were given."""
+        # A unit that reads knows where to begin once it has begun.
+        self._reach([])
         if self.workspace == NOWHERE:
             return Numbers(self._above, 0)
         if self._numbering is not None:
@@ -269,13 +431,26 @@ class PostgresUnit:
         words.unindex(self, known)
         return known
 
-    def count_holding(self, terms: Collection[str]) -> dict[str, int]:
-        """Count the documents that hold each of the words; a word that no document holds is absent."""
-        return {row["term"]: row["documents"] for row in self.all("words.term_of", terms=list(terms))}
+    def count_holding(self, terms: Collection[str]) -> PostgresAnswer[dict[str, int]]:
+        """Count the documents that hold each of the words; the postings of rare ones come along."""
+        question = self._asked("words.term_of", {"terms": list(terms), "few": words.FEW})
 
-    def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
+        def read(answers: list[list[Row]]) -> dict[str, int]:
+            self._postings.update({row["term"]: row["postings"] for row in answers[0] if row["postings"] is not None})
+            return {row["term"]: row["documents"] for row in answers[0]}
+
+        return PostgresAnswer(self, [question], read, "term")
+
+    def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> PostgresAnswer[list[int]]:
         """Find the documents that contain any of the terms, ranked by each term's impact and weight."""
-        return words.candidates(self, weights, limit, reach)
+        known = {term: self._postings[term] for term in weights if term in self._postings}
+        asked = [] if len(known) == len(weights) else [self._asked("words.find", {"terms": list(weights)})]
+
+        def read(answers: list[list[Row]]) -> list[int]:
+            listed = [(row["term"], row["postings"]) for row in answers[0]] if answers else [*known.items()]
+            return words.candidates(self, listed, weights, limit, reach)
+
+        return _FoundIds(self, asked, read, "id")
 
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
         """Store one half-precision vector for each document, replacing an older one."""
@@ -300,33 +475,39 @@ class PostgresUnit:
         """Delete the documents' vectors; no process holds a copy."""
         self.send("vectors.drop", ids=list(item_ids))
 
-    def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
+    def nearest(self, probe: Probe, limit: int, reach: Reach) -> PostgresAnswer[list[VectorHit]]:
         """Let the server rank the workspace's vectors by distance, perspective by perspective."""
-        if reach == EVERYTHING:
-            hits = self._compare("vectors.nearest", probe, {"limit": limit})
-        else:
-            hits = self._compare("vectors.nearest_within", probe, {"limit": limit, **reach.params})
-        return nearest_first(hits, limit)
+        name = "vectors.nearest" if reach == EVERYTHING else "vectors.nearest_within"
+        params: dict[str, _Given | Ids] = {"limit": limit, **({} if reach == EVERYTHING else reach.params)}
+        return self._compare(name, probe, params, lambda hits: nearest_first(hits, limit))
 
-    def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
+    def similarities(self, probe: Probe, item_ids: Ids) -> PostgresAnswer[dict[int, VectorHit]]:
         """Compare the probe with these documents' stored vectors; the best perspective wins."""
-        return self._compare("vectors.similarities", probe, {"ids": list(item_ids)})
+        return self._compare("vectors.similarities", probe, {"ids": item_ids}, lambda hits: hits)
 
-    def _compare(self, name: str, probe: Probe, params: Mapping[str, _Given]) -> dict[int, VectorHit]:
-        scores = {}
+    def _compare(
+        self, name: str, probe: Probe, params: Mapping[str, _Given | Ids], read: Callable[[dict[int, VectorHit]], T]
+    ) -> PostgresAnswer[T]:
+        def join(answers: list[list[Row]]) -> T:
+            scores = {
+                perspective: {row["item_id"]: row["similarity"] for row in rows}
+                for perspective, rows in zip(probe.vectors, answers, strict=True)
+            }
+            return read(best_hits(scores))
+
         known = self._near.known(self) if name == "vectors.nearest" else frozenset()
         # Planned for the size of this workspace: what suits a large one would read the whole table for a small one.
         prepare = False if name == "vectors.nearest" else None
+        questions = []
         for perspective, vector in probe.vectors.items():
             place = {"model": probe.model_id, "perspective": perspective}
             given = {**place, "probe": HalfVector(vector), **params}
             if NearIndex(self.workspace, **place) in known:
                 written = {**place, "place": self.workspace, "dim": vector.shape[0]}
-                rows = self._execute("vectors.nearest_indexed", given, written).fetchall()
+                questions.append(self._asked("vectors.nearest_indexed", given, written))
             else:
-                rows = self._execute(name, given, prepare=prepare).fetchall()
-            scores[perspective] = {row["item_id"]: row["similarity"] for row in cast("list[Row]", rows)}
-        return best_hits(scores)
+                questions.append(self._asked(name, given, prepare=prepare))
+        return PostgresAnswer(self, questions, join, "item_id")
 
     def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:
         """Read the documents' stored vectors."""
@@ -336,7 +517,14 @@ class PostgresUnit:
     def enter(self, workspace: int) -> PostgresUnit:
         """Go on in another workspace, in the same transaction; row-level security follows."""
         self._connection.execute(enter_workspace(workspace).encode(), prepare=False)
-        return PostgresUnit(self._connection, workspace, self._constants, _Begun(self._above), self._near, self._marks)
+        return PostgresUnit(
+            self._connection,
+            workspace,
+            self._constants,
+            _Begun(self._above, None, self.is_distributed),
+            self._near,
+            self._marks,
+        )
 
     def allow(self, seconds: float) -> None:
         """Let the server be silent for as long as a statement of this unit may take."""
@@ -392,6 +580,62 @@ def _look(connection: Connection) -> _Begun:
     return _Begun()
 
 
+class _ReadingUnit(PostgresUnit):
+    """A unit that reads: begun by its first statement, and over after its last words."""
+
+    def __init__(self, store: PostgresStore, workspace: int, constants: Constants, near: NearIndexes) -> None:
+        self._store = store
+        self._held: Connection | None = None
+        self._is_over = False
+        marks = UnitMarks(store.clock)
+        super().__init__(
+            cast("Connection", None), workspace, constants, _Begun(is_distributed=store.is_distributed), near, marks
+        )
+
+    @property
+    def _connection(self) -> Connection:
+        if self._held is None:
+            self._travel([])
+        return cast("Connection", self._held)
+
+    @_connection.setter
+    def _connection(self, connection: Connection | None) -> None:
+        self._held = connection
+
+    def _travel(self, statements: Sequence[_Statement]) -> list[psycopg.Cursor[DictRow]]:
+        if self._is_over:
+            raise unit_is_over()
+        if self._held is None and self._waiting:
+            # Nothing can be written here, and the server says so.
+            self._travel_first([])
+        if self._held is not None:
+            return super()._travel(statements)
+        return self._travel_first(statements)
+
+    def _travel_first(self, statements: Sequence[_Statement]) -> list[psycopg.Cursor[DictRow]]:
+        """Begin, and run the first statements in the same round trip."""
+        self._held, (self._above, cursors) = self._store.begin_reading(self.workspace, statements)
+        return cursors
+
+    def end(self) -> None:
+        """Answer what is open and end the transaction, in one round trip; the connection is free for others."""
+        if self._held is not None or self._open or self._waiting:
+            self._reach([_Statement("COMMIT")])
+        self.leave()
+
+    def commit(self) -> None:
+        """End the transaction, if it has begun and nobody has ended it."""
+        self._open.clear()
+        self.end()
+
+    def leave(self) -> None:
+        """Give the connection back, whatever has become of the transaction."""
+        self._is_over = True
+        connection, self._held = self._held, None
+        if connection is not None:
+            self._store.end(connection)
+
+
 class PostgresStore:
     """One PostgreSQL database, shared by any number of threads, processes and machines."""
 
@@ -410,10 +654,10 @@ class PostgresStore:
         self._url = url
         self._schema = schema
         self.is_read_only = is_read_only
-        self._clock = clock
+        self.clock = clock
         self._limits = limits
         opened = prepare(url, self.address, clock, limits, schema, is_read_only=is_read_only)
-        self._incarnation, self._is_distributed = opened.incarnation, opened.is_distributed
+        self._incarnation, self.is_distributed = opened.incarnation, opened.is_distributed
         self._pool = Pool(self._connect, Connection.close, size=limits.connections, patience=limits.lock_seconds)
         self._queue = WriterQueue()
         self._constants: dict[Hashable, Any] = {}
@@ -429,11 +673,53 @@ class PostgresStore:
 
     @contextmanager
     def read(self, workspace: int) -> Iterator[PostgresUnit]:
-        """Begin a unit that sees a snapshot of the database."""
-        patience = UnitLimits(self._limits.lock_seconds, self._limits.statement_seconds)
-        begin = begin_reading(workspace, patience)
-        with self._unit(workspace, lambda connection: self._begin_reading(connection, begin), patience.longest) as unit:
+        """Begin a unit that sees a snapshot of the database, with its first statement."""
+        constants = Constants(self._constants)
+        unit = _ReadingUnit(self, int(workspace), constants, self._near)
+        try:
             yield unit
+            unit.commit()
+            constants.publish()
+        except psycopg.Error as error:
+            raise translate_error(error, self.address) from error
+        finally:
+            unit.leave()
+
+    def begin_reading(
+        self, workspace: int, statements: Sequence[_Statement]
+    ) -> tuple[Connection, tuple[int, list[psycopg.Cursor[DictRow]]]]:
+        """Begin a transaction that reads, and run its first statements in the same round trip."""
+        limits = UnitLimits(self._limits.lock_seconds, self._limits.statement_seconds)
+        if self.is_distributed:
+            beginning = [_Statement(each) for each in spread(begin_reading(workspace, limits))]
+        else:
+            beginning = [_Statement(*each) for each in begin_shortly(workspace, limits)]
+
+        def begin(connection: Connection) -> tuple[int, list[psycopg.Cursor[DictRow]]]:
+            cursors: list[psycopg.Cursor[DictRow]] = []
+            try:
+                with connection.pipeline():
+                    for sql, values, prepare in (*beginning, *statements):
+                        cursors.append(connection.execute(sql, values, binary=True, prepare=prepare))
+            except psycopg.Error:
+                self._explain(cursors[: len(beginning)])
+                raise
+            life = self._life_in(cursors[len(beginning) - 1])
+            return life["ids_above"], cursors[len(beginning) :]
+
+        return self._begin(begin, limits.longest)
+
+    def _explain(self, beginning: Sequence[psycopg.Cursor[DictRow]]) -> None:
+        """Name a store that was replaced: it may lack the tables and columns of a unit's first statements."""
+        if beginning and beginning[-1].description is not None:
+            self._life_in(beginning[-1])
+
+    def _life_in(self, cursor: psycopg.Cursor[DictRow]) -> DictRow:
+        """Read how the store and the workspace stand, and refuse to read what is no longer here."""
+        life = cursor.fetchone() if cursor.description else None
+        self._check_life(life)
+        check_state(life, Need.READING)
+        return cast("DictRow", life)
 
     @contextmanager
     def snapshot(self) -> Iterator[Callable[[int], PostgresUnit]]:
@@ -471,7 +757,7 @@ class PostgresStore:
         (life,) = self._ask(connection, begin)
         self._check_life(life)
         check_state(life, Need.READING)
-        return _Begun(life["ids_above"])
+        return _Begun(life["ids_above"], None, self.is_distributed)
 
     # A writing unit takes the lock of its workspace first, and the end of the transaction releases it. Writers of a
     # workspace therefore take turns across all machines, ids grow in commit order, and a lost connection blocks nobody.
@@ -486,14 +772,14 @@ class PostgresStore:
         check_state(life, need)
         above = life["ids_above"]
         last = first_numbers(workspace, above) if numbers is None else Numbers(numbers["item"], numbers["revision"])
-        return _Begun(above, Numbering(workspace, last))
+        return _Begun(above, Numbering(workspace, last), self.is_distributed)
 
     @contextmanager
     def _unit(self, workspace: int, start: Callable[[Connection], _Begun], patience: float) -> Iterator[PostgresUnit]:
         connection, begun = self._begin(start, patience)
         try:
             constants = Constants(self._constants)
-            unit = PostgresUnit(connection, workspace, constants, begun, self._near, UnitMarks(self._clock))
+            unit = PostgresUnit(connection, workspace, constants, begun, self._near, UnitMarks(self.clock))
             yield unit
             unit.finish()
             unit.commit()
@@ -503,9 +789,9 @@ class PostgresStore:
             # does that, with an idempotency key.
             raise translate_error(error, self.address) from error
         finally:
-            self._end(connection)
+            self.end(connection)
 
-    def _begin(self, start: Callable[[Connection], _Begun], patience: float) -> tuple[Connection, _Begun]:
+    def _begin(self, start: Callable[[Connection], T], patience: float) -> tuple[Connection, T]:
         """Begin a transaction, replacing connections that died while idle until the time limit is reached."""
         deadline = time.monotonic() + patience
         while True:
@@ -515,26 +801,24 @@ class PostgresStore:
                 connection.silence = patience + GRACE_SECONDS
                 # Nothing has been written yet, so beginning again on another connection is always safe.
                 return connection, start(connection)
-            except (WorkspaceLeaving, WorkspaceGone):
-                if connection is not None:
-                    self._end(connection)
-                raise
-            except (StoreReplaced, SchemaMismatch):
-                if connection is not None:
-                    self._end(connection)
-                self._pool.close_idle()
-                raise
             except (psycopg.Error, StoreBusy) as error:
                 again = isinstance(error, StoreBusy) or is_lost(error)
                 if connection is not None:
-                    self._end(connection)
+                    self.end(connection)
                 if not again or time.monotonic() > deadline:
                     raise (error if isinstance(error, StoreBusy) else translate_error(error, self.address)) from error
                 time.sleep(0.1)
+            # Whatever it is, also a value that cannot be sent: the connection must not be lost to the others.
+            except BaseException as error:
+                if connection is not None:
+                    self.end(connection)
+                if isinstance(error, (StoreReplaced, SchemaMismatch)):
+                    self._pool.close_idle()
+                raise
 
     def _ask(self, connection: Connection, begin: Sequence[str]) -> list[Any]:
         """Run statements in one round trip, and read the first row of each that answers with rows."""
-        if not self._is_distributed:
+        if not self.is_distributed:
             cursor = connection.execute("; ".join(begin).encode(), prepare=False)
             found = [cursor.fetchone()] if cursor.description else []
             while cursor.nextset():
@@ -555,7 +839,7 @@ class PostgresStore:
             )
         refuse_older("postgresql", row["oldest_program"], self.address)
 
-    def _end(self, connection: Connection) -> None:
+    def end(self, connection: Connection) -> None:
         """Return a connection to the pool without an open transaction, or discard it."""
         try:
             if not connection.broken and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
@@ -587,7 +871,7 @@ class PostgresStore:
         except psycopg.Error as error:
             raise translate_error(error, self.address) from error
         finally:
-            self._end(connection)
+            self.end(connection)
         problems = []
         if role and (role["rolsuper"] or role["rolbypassrls"]):
             problems.append(
@@ -637,7 +921,7 @@ class PostgresStore:
 
     def _may_index(self) -> bool:
         """Say whether this server takes changes of the schema; of a cluster, only the coordinator does."""
-        if not self._is_distributed:
+        if not self.is_distributed:
             return True
         found = self._administer("SELECT citus_is_coordinator() AS here")
         return found is not None and bool(found["here"])
@@ -660,11 +944,11 @@ class PostgresStore:
         except psycopg.Error as error:
             raise translate_error(error, self.address) from error
         finally:
-            self._end(connection)
+            self.end(connection)
 
     def scrub(self, *, at_most: int | None = None) -> Scrubbed:
         """Rewrite every table that holds texts or vectors, so that no deleted byte is left in it."""
-        if self._is_distributed:
+        if self.is_distributed:
             return SPREAD
         try:
             return self._scrub(at_most)
@@ -681,7 +965,7 @@ class PostgresStore:
         finally:
             # Not returned: the next user must not inherit the timeouts.
             connection.close()
-            self._end(connection)
+            self.end(connection)
 
     def backup(self, target: Path) -> None:
         """Write every workspace into a SQLite file, which either engine can restore."""

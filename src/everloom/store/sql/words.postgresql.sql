@@ -56,6 +56,13 @@ SELECT DISTINCT (SELECT d.item_id FROM document AS d
     WHERE d.workspace_id = :workspace AND d.item_id >= p.value AND d.retired_at IS NULL ORDER BY d.item_id LIMIT 1) AS item_id
 FROM unnest(:points::bigint[]) AS p (value);
 
+-- name: term_of
+-- Read in how many documents words occur, and the postings of those that occur in few.
+SELECT t.term, t.documents, CASE WHEN t.documents <= :few THEN t.postings || COALESCE(
+    (SELECT string_agg(p.postings, ''::bytea) FROM posting AS p WHERE p.workspace_id = :workspace AND p.term = t.term),
+    ''::bytea) END AS postings
+FROM term AS t WHERE t.workspace_id = :workspace AND t.term IN (:*terms) AND t.documents > 0;
+
 -- name: find
 -- Read the postings of words.
 SELECT term, postings FROM term WHERE workspace_id = :workspace AND term IN (:*terms)

@@ -105,7 +105,7 @@ SELECT item_id, kind, words, context_words, labels, substr(text, 1, 40) AS openi
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: beside
--- Find the two documents before and after each of some in its session.
+-- Find the two documents before and after each of some in its session; a text of more than so many spaces needs none.
 SELECT d.item_id,
     (SELECT b.item_id FROM document AS b WHERE b.workspace_id = d.workspace_id AND b.session_id = d.session_id AND b.kind = d.kind
         AND b.item_id < d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
@@ -119,7 +119,8 @@ SELECT d.item_id,
     (SELECT b.item_id FROM document AS b WHERE b.workspace_id = d.workspace_id AND b.session_id = d.session_id AND b.kind = d.kind
         AND b.item_id > d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
         ORDER BY b.item_id ASC LIMIT 1 OFFSET 1) AS after_2
-FROM document AS d WHERE d.workspace_id = :workspace AND d.item_id IN (:*ids) AND d.session_id IS NOT NULL;
+FROM document AS d WHERE d.workspace_id = :workspace AND d.item_id IN (:*ids) AND d.session_id IS NOT NULL
+    AND length(d.words) - length(replace(d.words, ' ', '')) < :spaces;
 
 -- name: asking
 -- Find those of some documents that hold a question, each with the sign that it ends with.

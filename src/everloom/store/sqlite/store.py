@@ -22,6 +22,8 @@ from everloom.errors import StoreBusy, StoreError
 from everloom.store.checksums import COLUMN, Sealing
 from everloom.store.contract import (
     EVERYTHING,
+    Given,
+    Ids,
     IndexedWords,
     Lookup,
     Numbers,
@@ -39,13 +41,16 @@ from everloom.store.engine import (
     Constants,
     Need,
     Pool,
+    ReadyAnswer,
     WriterQueue,
     best_hits,
     check_state,
     count_words,
+    finds_nothing,
     indexed_words,
     nearest_first,
     refuse_write,
+    unit_is_over,
 )
 from everloom.store.marks import UnitMarks
 from everloom.store.migrations import (
@@ -121,12 +126,18 @@ class SqliteUnit:
         self._constants = constants
         self._marks = marks
         self._shelves: dict[tuple[int, int], VectorShelf] = {}
+        self.only_reads = False
+        self._is_over = False
 
     def _execute(self, name: str, params: dict[str, Any]) -> sqlite3.Cursor:
+        if self._is_over:
+            raise unit_is_over()
         self._marks.note(name, params)
         for key, value in params.items():
             if isinstance(value, _LISTS):
                 params[key] = _listed(value)
+            elif isinstance(value, Ids):
+                params[key] = _listed(value.known)
         params["workspace"] = self.workspace
         if seal := self._sealings.get(name):
             params[COLUMN] = seal.checksum(params)
@@ -165,7 +176,22 @@ class SqliteUnit:
 
     def together(self, *lookups: Lookup) -> list[list[Row]]:
         """Return every row of several statements, one after the other."""
-        return [self.all(each.name, **each.params) for each in lookups]
+        return [self.ask(each.name, **each.params).get() for each in lookups]
+
+    def ask(self, name: str, /, **params: Given) -> ReadyAnswer[list[Row]]:
+        """Read every row at once: there is no round trip to save."""
+        rows: list[Row] = [] if finds_nothing(params) else self._execute(name, params).fetchall()
+        return ReadyAnswer(rows, lambda column: [row[column] for row in rows])
+
+    def end(self) -> None:
+        """Take no more statements; the block ends the transaction, for which nobody waits here."""
+        self._is_over = self.only_reads
+
+    def last(self, name: str, /, **params: Given) -> list[Row]:
+        """Return every row, and take no more statements."""
+        rows = self.ask(name, **params)
+        self.end()
+        return rows.get()
 
     def pages(
         self, name: str, size: int, /, **params: Value | Sequence[int] | Sequence[str]
@@ -272,8 +298,11 @@ class SqliteUnit:
             self._recent = RecentWords(self.all("words.waiting", limit=-1))
         return self._recent
 
-    def count_holding(self, terms: Collection[str]) -> dict[str, int]:
+    def count_holding(self, terms: Collection[str]) -> ReadyAnswer[dict[str, int]]:
         """Count the documents that hold each of the words; a word that no document holds is absent."""
+        return ReadyAnswer(self._count_holding(terms), lambda _: ())
+
+    def _count_holding(self, terms: Collection[str]) -> dict[str, int]:
         recent = self._read_recent()
         unknown = [term for term in terms if term not in self._held]
         if unknown:
@@ -288,14 +317,13 @@ class SqliteUnit:
         mark = f"{self.workspace}." if live else f"{self.workspace}~"
         return " ".join(mark + word for word in words.split())
 
-    def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
+    def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> ReadyAnswer[list[int]]:
         """Find the documents that contain any of the terms, by FTS5's own BM25 with the context at half weight."""
-        if not weights:
-            return []
-        found = self._indexed_candidates(weights, limit, reach)
-        if recent := self._recent_candidates(weights, reach):
+        found = self._indexed_candidates(weights, limit, reach) if weights else []
+        if weights and (recent := self._recent_candidates(weights, reach)):
             found = sorted([*found, *recent])
-        return [item for _, item in found[:limit]]
+        ids = [item for _, item in found[:limit]]
+        return ReadyAnswer(ids, lambda _: ids)
 
     def _indexed_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[tuple[float, int]]:
         """Ask the word index; a lower score is better."""
@@ -318,7 +346,7 @@ class SqliteUnit:
         if not matching:
             return []
         (row,) = self.all("words.averages")
-        return recent.ranked(matching, self.count_holding([*weights]), IndexSize.read(row["block"]))
+        return recent.ranked(matching, self._count_holding([*weights]), IndexSize.read(row["block"]))
 
     def _sift(self, ids: Sequence[int], reach: Reach) -> list[int]:
         """Keep the ids inside the reach, in order."""
@@ -381,13 +409,14 @@ class SqliteUnit:
         )
         self.many(name, ({**place, "revision": number} for place, number in zip(places, revisions, strict=True)))
 
-    def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
+    def nearest(self, probe: Probe, limit: int, reach: Reach) -> ReadyAnswer[list[VectorHit]]:
         """Search the vectors in memory, brought up to date with other processes' writes, then compare exactly."""
         found: set[int] = set()
         for perspective, vector in probe.vectors.items():
             shelf = self._shelf(probe.model_id, perspective, vector.shape[0])
             found.update(self._reachable(shelf.nearest(vector, live_only=reach.is_present), limit, reach))
-        return nearest_first(self.similarities(probe, sorted(found)), limit)
+        hits = nearest_first(self._similarities(probe, sorted(found)), limit)
+        return ReadyAnswer(hits, lambda _: [hit.item_id for hit in hits])
 
     def _reachable(self, candidates: Callable[[int], list[int]], limit: int, reach: Reach) -> list[int]:
         """Request ever larger pages of candidates until one has `limit` inside the reach, or there are no more."""
@@ -414,8 +443,12 @@ class SqliteUnit:
         found = [row["id"] for row in self.all("words.of_kinds", kinds=reach.kinds, **bounds)]
         return None if len(found) > _FEW else self._sift(found, reach)
 
-    def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
+    def similarities(self, probe: Probe, item_ids: Ids) -> ReadyAnswer[dict[int, VectorHit]]:
         """Compare the probe with these documents' stored vectors; the best perspective wins."""
+        hits = self._similarities(probe, item_ids.known)
+        return ReadyAnswer(hits, lambda _: [hit.item_id for hit in nearest_first(hits, len(hits))])
+
+    def _similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
         return best_hits(
             {each: self._compare(probe.model_id, each, probe.vectors[each], item_ids) for each in probe.vectors}
         )
@@ -578,6 +611,7 @@ class SqliteStore:
             constants = Constants(self._constants)
             marks, base = UnitMarks(self._clock), (life and life["word_base"]) or 0
             unit = SqliteUnit(connection, workspace, self._vectors, constants, marks, base)
+            unit.only_reads = begin == _READ
             yield unit
             unit.finish()
             connection.execute("COMMIT")
