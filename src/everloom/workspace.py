@@ -293,13 +293,13 @@ class Workspace:
     def events(self, *, limit: int = 50, before: int | None = None) -> list[Event]:
         """List the latest operations, or those before an event."""
         with self.loom.store.read(self.info.id) as unit:
-            rows = unit.all("kernel.event_recent", limit=limit, before=FOREVER if before is None else before)
+            rows = unit.last("kernel.event_recent", limit=limit, before=FOREVER if before is None else before)
         return [event_from(row) for row in rows]
 
     def events_after(self, event_id: int, *, limit: int = 50) -> list[Event]:
         """List the operations after an event, oldest first: whoever follows what happens misses none."""
         with self.loom.store.read(self.info.id) as unit:
-            return [event_from(row) for row in unit.all("kernel.event_after", after=event_id, limit=limit)]
+            return [event_from(row) for row in unit.last("kernel.event_after", after=event_id, limit=limit)]
 
     def changes(self, after: int | None = None) -> Generator[Event]:
         """Follow the operations of this workspace as they happen, after an event or from now on; waits in between.

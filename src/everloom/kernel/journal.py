@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -101,13 +101,17 @@ def attended(unit: Unit, rows: Sequence[Row], label: str, at: datetime, model_ti
     return Session(fresh, wanted, model_tier, at, at)
 
 
-def attendance(unit: Unit, label: str, at: datetime, model_tier: str | None = None) -> Session:
-    """Return a session as `attend` would, without recording anything; a new one has the id 0."""
+def ask_attendance(unit: Unit, label: str, at: datetime, model_tier: str | None = None) -> Callable[[], Session]:
+    """Ask for a session as `attend` would return it, without recording anything; a new one has the id 0."""
     wanted = checked_name(label, "the session's id")
-    row = unit.one("kernel.session_by_label", label=wanted)
-    if row is None:
+    found = unit.ask("kernel.session_by_label", label=wanted)
+
+    def read() -> Session:
+        for row in found.get():
+            return replace(session_from(row), model_tier=model_tier or row["model_tier"], seen_at=at)
         return Session(0, wanted, model_tier, at, at)
-    return replace(session_from(row), model_tier=model_tier or row["model_tier"], seen_at=at)
+
+    return read
 
 
 def session_from(row: Row) -> Session:

@@ -24,7 +24,7 @@ from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import (
     Session,
     append_event,
-    attendance,
+    ask_attendance,
     attended,
     attending,
     keep_receipt,
@@ -289,9 +289,11 @@ class Operation:
         """
         with self.store.read(self.workspace.id) as unit:
             at = self.now
-            session = None if self.session is None else attendance(unit, self.session, at, self.model_tier)
-            look = Look(self, unit, name, at, session)
+            attending = None if self.session is None else ask_attendance(unit, self.session, at, self.model_tier)
+            look = Look(self, unit, name, at, attending)
             yield look
+            # Inside the unit: most of the time it came with the first answer.
+            session = look.session
         if look.footprints or session is not None:
             self.leave(name, look.write_footprints, session)
 
@@ -421,14 +423,19 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One read in progress, and what it will leave behind; a session that was not recorded before has the id 0."""
+    """One read in progress, and what it will leave behind."""
 
     op: Operation
     unit: Unit
     name: str
     at: datetime
-    session: Session | None
+    _attending: Callable[[], Session] | None = None
     footprints: list[Callable[[Transaction], object]] = field(default_factory=list)
+
+    @property
+    def session(self) -> Session | None:
+        """The session that reads, if any; one that was not recorded before has the id 0."""
+        return None if self._attending is None else self._attending()
 
     def event(self, **detail: object) -> None:
         """Append the operation to the audit trail afterwards."""

@@ -6,7 +6,7 @@ Reads what the kernel stores for items of every kind; anything beyond that is de
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -99,24 +99,26 @@ def session_labels(unit: Unit, session_ids: Iterable[int]) -> dict[int, str]:
 
 def show(unit: Unit, item_id: int) -> Shown:
     """Collect what is known about an item."""
-    item = unit.one("kernel.item_get", id=item_id)
+    items, documents = unit.ask("kernel.item_get", id=item_id), unit.ask("words.document_of", ids=[item_id])
+    labels = unit.ask("kernel.session_labels", ids=documents.ids("session_id"))
+    about = {name: unit.ask(f"kernel.{name}_of", ids=[item_id]) for name in ("access", "source", "signal")}
+    item = next(iter(items.get()), None)
     if item is None:
         raise explain_absence(unit, item_id)
-    document = next(iter(unit.all("words.document_of", ids=[item_id])), None)
-    counts = next(iter(unit.all("kernel.access_of", ids=[item_id])), None)
+    sessions = {row["id"]: str(row["label"]) for row in labels.get()}
     return Shown(
         id=item_id,
         kind=item["kind"],
         created_at=from_micros(item["created_at"]),
-        sources=tuple(row["source_id"] for row in unit.all("kernel.source_of", ids=[item_id])),
-        access=Access() if counts is None else access_from(counts),
-        signals=tuple(signal_from(row) for row in unit.all("kernel.signal_of", ids=[item_id])),
-        **({} if document is None else _document_fields(unit, document)),
+        sources=tuple(row["source_id"] for row in about["source"].get()),
+        access=next((access_from(row) for row in about["access"].get()), Access()),
+        signals=tuple(signal_from(row) for row in about["signal"].get()),
+        **next((_document_fields(row, sessions) for row in documents.get()), {}),
         detail=_own_detail(unit, item["kind"], item_id),
     )
 
 
-def _document_fields(unit: Unit, row: Row) -> dict[str, Any]:
+def _document_fields(row: Row, sessions: Mapping[int, str]) -> dict[str, Any]:
     """Read the fields of an item that its document's row holds."""
     return {
         "title": row["title"],
@@ -125,7 +127,7 @@ def _document_fields(unit: Unit, row: Row) -> dict[str, Any]:
         "standing": row["standing"],
         "confidence": row["confidence"],
         "model_tier": row["model_tier"],
-        "session": _session_label(unit, row["session_id"]),
+        "session": sessions.get(row["session_id"]),
         "happened_at": from_micros(row["happened_at"]),
         "origin": row["origin"],
         "trust": trust_named(row["trust"]),
@@ -148,12 +150,6 @@ def _own_detail(unit: Unit, kind: str, item_id: int) -> dict[str, Any]:
         (row,) = unit.all("kernel.event_get", id=item_id)
         return {"operation": row["operation"], "session_id": row["session_id"], **read_detail(row["detail"])}
     return {}
-
-
-def _session_label(unit: Unit, session_id: int | None) -> str | None:
-    """Look up the label that a client gave a session."""
-    row = None if session_id is None else unit.one("kernel.session_get", id=session_id)
-    return None if row is None else str(row["label"])
 
 
 def why(unit: Unit, item_id: int, after: int = 0) -> Reason:

@@ -83,7 +83,7 @@ class Tokens:
     def list(self) -> list[Token]:
         """List every token, oldest first, revoked ones included."""
         with self._store.read(NOWHERE) as unit:
-            rows = unit.all("tokens.every")
+            rows = unit.last("tokens.every")
         return [_token_from(row, self._clock.now()) for row in rows]
 
     def has_valid(self) -> bool:
@@ -108,7 +108,7 @@ class Tokens:
         """Return the valid token that a secret belongs to, or None."""
         digest = digest_of(secret)
         with self._store.read(NOWHERE) as unit:
-            row = unit.one("tokens.by_digest", digest=digest)
+            row = next(iter(unit.last("tokens.by_digest", digest=digest)), None)
         if row is None or not hmac.compare_digest(str(row["digest"]), digest):
             return None
         token = _token_from(row, self._clock.now())

@@ -65,7 +65,7 @@ class Workspaces:
     def store_identity(self) -> str:
         """Return which store this is: a random word that names its files."""
         with self._store.read(NOWHERE) as unit:
-            (row,) = unit.all("kernel.store_identity")
+            (row,) = unit.last("kernel.store_identity")
         return str(row["id"])
 
     def open(self, name: str) -> WorkspaceInfo:
@@ -85,7 +85,7 @@ class Workspaces:
         """Return an existing workspace."""
         wanted = checked_name(name, "the workspace's name")
         with self._store.read(NOWHERE) as unit:
-            row = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
+            row = next(iter(unit.last("kernel.workspace_by_key", name_key=name_key(wanted))), None)
         if row is None:
             raise NotFound(
                 f"there is no workspace called {wanted!r}", hint="`everloom workspace list` shows the existing ones"
@@ -96,13 +96,12 @@ class Workspaces:
     def by_id(self, workspace_id: int) -> WorkspaceInfo | None:
         """Return the workspace that has an id, or None."""
         with self._store.read(NOWHERE) as unit:
-            row = unit.one("kernel.workspace_by_id", id=workspace_id)
-        return None if row is None else _info_from(row)
+            return next(map(_info_from, unit.last("kernel.workspace_by_id", id=workspace_id)), None)
 
     def list(self) -> list[WorkspaceInfo]:
         """List every workspace, oldest first."""
         with self._store.read(NOWHERE) as unit:
-            return [_info_from(row) for row in unit.all("kernel.workspace_all")]
+            return [_info_from(row) for row in unit.last("kernel.workspace_all")]
 
     @measured(ADDS)
     def create(

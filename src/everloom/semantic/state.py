@@ -6,7 +6,7 @@ item id: ids grow in commit order inside a workspace, so that "later" never depe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -55,8 +55,13 @@ class SemanticState:
 
 def state_of(unit: Unit) -> SemanticState:
     """Read the state of a workspace; before the first write it is empty."""
-    row = unit.one("semantic.workspace_get")
-    return SemanticState() if row is None else value_from(SemanticState, row)
+    return ask_state(unit)()
+
+
+def ask_state(unit: Unit) -> Callable[[], SemanticState]:
+    """Ask for the state of a workspace."""
+    rows = unit.ask("semantic.workspace_get")
+    return lambda: next((value_from(SemanticState, row) for row in rows.get()), SemanticState())
 
 
 def state_for_writing(unit: Unit) -> SemanticState:
@@ -98,7 +103,13 @@ def count(unit: Unit, statement: str) -> int:
 
 def pending_count(unit: Unit) -> int:
     """Count the subjects and intersections that wait for consolidation."""
-    return count(unit, "semantic.subject_waiting_count") + count(unit, "semantic.intersection_waiting_count")
+    return ask_pending(unit)()
+
+
+def ask_pending(unit: Unit) -> Callable[[], int]:
+    """Ask how many subjects and intersections wait for consolidation."""
+    counts = [unit.ask(f"semantic.{kind}_waiting_count") for kind in ("subject", "intersection")]
+    return lambda: sum(int(row["count"]) for each in counts for row in each.get())
 
 
 def group_rows(rows: Iterable[Row], key: str = "item_id") -> dict[int, list[Row]]:
@@ -149,12 +160,26 @@ def activity(call: Look | Transaction, latest: int | None = None) -> WorkspaceAc
 
     `latest` is the latest id, if the caller has just taken it.
     """
-    if call.session is None:
-        return None
-    asked = [news_for(call.session.label), *([look_up("semantic.clock")] if latest is None else [])]
-    news, *clock = call.unit.together(*asked)
-    # Up to now and not only up to what is shown: of fifty new items five are reported, and the rest are no longer news.
-    return tell_news(call, news, latest if latest is not None else _clock_in(clock[0]))
+    return ask_activity(call, latest)()
+
+
+def ask_activity(call: Look | Transaction, latest: int | None = None) -> Callable[[], WorkspaceActivity]:
+    """Ask for what `activity` lists, together with what else the call asks for."""
+    label, unit = call.op.session, call.unit
+    if label is None:
+        return lambda: None
+    wanted = news_for(label)
+    news = unit.ask(wanted.name, **wanted.params)
+    tags = [unit.ask(f"semantic.{kind}_tags", ids=news.ids()) for kind in ("observation", "understanding")]
+    clock = unit.ask("semantic.clock") if latest is None else None
+
+    def read() -> WorkspaceActivity:
+        # Up to now and not only up to what is shown: of fifty new items five are told, the rest are no longer news.
+        through = latest if clock is None else _clock_in(clock.get())
+        call.leave(lambda tx: tx.unit.send("semantic.session_called", session=tx.session_id, through=through))
+        return _told(news.get(), group_rows(row for each in tags for row in each.get()))
+
+    return read
 
 
 def tell_news(call: Look | Transaction, rows: Sequence[Row], through: int) -> WorkspaceActivity:
@@ -166,7 +191,12 @@ def tell_news(call: Look | Transaction, rows: Sequence[Row], through: int) -> Wo
     found = call.unit.together(
         *(look_up(f"semantic.{kind}_tags", ids=ids) for kind in ("observation", "understanding"))
     )
-    tags = group_rows(row for each in found for row in each)
+    return _told(rows, group_rows(row for each in found for row in each))
+
+
+def _told(rows: Sequence[Row], tags: Mapping[int, Sequence[Row]]) -> WorkspaceActivity:
+    if not rows:
+        return None
     return tuple(
         Activity(
             id=row["item_id"],
@@ -216,18 +246,20 @@ class SeenLog:
     seen: frozenset[int] = frozenset()
 
 
-def read_seen(op: Operation) -> SeenLog:
-    """Read what this session was shown."""
-    if op.session is None:
+def ask_seen(unit: Unit, session: str | None) -> Callable[[], SeenLog]:
+    """Ask for what a session was shown."""
+    if session is None:
+        return SeenLog
+    label = checked_name(session, "the session's id")
+    states, shown = (unit.ask(f"semantic.{name}_labelled", label=label) for name in ("session", "seen"))
+
+    def read() -> SeenLog:
+        for state in states.get():
+            at = None if state["brought_at"] is None else from_micros(state["brought_at"])
+            return SeenLog(state["token"], at, frozenset(row["item_id"] for row in shown.get()))
         return SeenLog()
-    with op.read() as unit:
-        session = unit.one("kernel.session_by_label", label=checked_name(op.session, "the session's id"))
-        state = None if session is None else unit.one("semantic.session_get", session=session["id"])
-        if state is None:
-            return SeenLog()
-        seen = frozenset(row["item_id"] for row in unit.all("semantic.seen_all", session=state["session_id"]))
-    at = None if state["brought_at"] is None else from_micros(state["brought_at"])
-    return SeenLog(state["token"], at, seen)
+
+    return read
 
 
 def show_items(look: Look, ids: Sequence[int]) -> None:
@@ -245,7 +277,7 @@ def _note_shown(tx: Transaction, ids: Sequence[int]) -> None:
 
 def clear_seen(look: Look) -> None:
     """Forget what the session was shown."""
-    if look.session is not None:
+    if look.op.session is not None:
         look.leave(lambda tx: tx.unit.send("semantic.seen_clear", session=tx.session_id))
 
 

@@ -28,7 +28,7 @@ from everloom.semantic.evidence.identity import (
 )
 from everloom.semantic.parts import StructuralPointer
 from everloom.semantic.results import CreatedSubject, Subject
-from everloom.semantic.state import brief_understanding, expect_version, group_rows, signed
+from everloom.semantic.state import brief_understanding, expect_version, group_rows, names_in, signed
 from everloom.store import Row, Unit, value_from
 
 _POINTERS = ("single_understanding_id", "structural_understanding_id")
@@ -41,16 +41,29 @@ def expect_subject(unit: Unit, region: Region, version: int | None) -> None:
 
 def subjects_of(unit: Unit, subject_ids: Sequence[int]) -> list[Subject]:
     """Read complete subjects, in the given order."""
-    rows = {row["id"]: row for row in unit.all("semantic.subject_of", ids=list(subject_ids))}
-    names = labels_of(unit, rows)
-    tags = group_rows(unit.all("semantic.tag_of", ids=list(rows)), "subject_id")
-    pointers = [row[column] for row in rows.values() for column in _POINTERS if row[column] is not None]
-    texts = {row["id"]: row for row in unit.all("semantic.understanding_of", ids=pointers)}
-    return [
-        _subject_from(rows[each], names[each], tuple(row["tag"] for row in tags.get(each, ())), texts)
-        for each in subject_ids
-        if each in rows
-    ]
+    return ask_subjects(unit, subject_ids)()
+
+
+def ask_subjects(unit: Unit, subject_ids: Sequence[int]) -> Callable[[], list[Subject]]:
+    """Ask for complete subjects."""
+    ids = list(subject_ids)
+    found = unit.ask("semantic.subject_of", ids=ids)
+    named, tagged = unit.ask("semantic.subject_name_of", ids=ids), unit.ask("semantic.tag_of", ids=ids)
+    pointed = unit.ask("semantic.understanding_of", ids=found.ids(*_POINTERS))
+
+    def read() -> list[Subject]:
+        rows = {row["id"]: row for row in found.get()}
+        names, tags = group_rows(named.get(), "subject_id"), group_rows(tagged.get(), "subject_id")
+        texts = {row["id"]: row for row in pointed.get()}
+        return [
+            _subject_from(
+                rows[each], names_in(names.get(each, ())), tuple(row["tag"] for row in tags.get(each, ())), texts
+            )
+            for each in ids
+            if each in rows
+        ]
+
+    return read
 
 
 def _subject_from(row: Row, names: tuple[str, ...], tags: tuple[str, ...], texts: Mapping[int, Row]) -> Subject:

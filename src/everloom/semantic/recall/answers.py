@@ -15,7 +15,7 @@ from everloom.kernel.answer.budget import cost, cut_item
 from everloom.kernel.search import Hit
 from everloom.kernel.search.when import spans_in
 from everloom.models.text import trimmed
-from everloom.semantic.evidence.records import observations_of, understandings_of
+from everloom.semantic.evidence.records import ask_observations, ask_understandings
 from everloom.semantic.parts import BestAnswer, BriefObservation, Brought, DatedText, NamedText, Source, Supporting
 from everloom.semantic.recall.present import Statement, present_state
 from everloom.semantic.results import Observation, SemanticHit, Understanding
@@ -88,11 +88,21 @@ class RecalledHit:
         return {"origin": self.hit.origin, "trust": self.hit.trust}
 
 
-def read_hits(unit: Unit, hits: Sequence[Hit]) -> list[RecalledHit]:
-    """Read the records of hits and name what each stands for, leaving out what was deleted in the meantime."""
+def ask_hits(unit: Unit, hits: Sequence[Hit]) -> Callable[[], list[RecalledHit]]:
+    """Ask for the records of hits, and of what each stands for."""
     also = [item for hit in hits for item in hit.also]
-    ids = [*dict.fromkeys([*(hit.id for hit in hits), *also])]
-    records: dict[int, Record] = {**observations_of(unit, ids), **understandings_of(unit, ids)}
+    records = ask_records(unit, [*dict.fromkeys([*(hit.id for hit in hits), *also])])
+    return lambda: with_records(hits, records())
+
+
+def ask_records(unit: Unit, ids: list[int]) -> Callable[[], dict[int, Record]]:
+    """Ask for observations and understandings by id."""
+    observations, understandings = ask_observations(unit, ids), ask_understandings(unit, ids)
+    return lambda: {**observations(), **understandings()}
+
+
+def with_records(hits: Sequence[Hit], records: Mapping[int, Record]) -> list[RecalledHit]:
+    """Join hits with their records and name what each stands for, leaving out what was deleted in the meantime."""
     return [
         RecalledHit(hit, records[hit.id], hit.answers, hit.fits, tuple(_named(hit.also, records)))
         for hit in hits

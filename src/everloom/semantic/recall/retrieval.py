@@ -7,7 +7,7 @@ only as the nearest thing, and leaves no trace.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import zip_longest
@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Any, get_args
 from everloom.clock import to_micros
 from everloom.errors import Rejected
 from everloom.kernel.answer.budget import affordable, checked_tokens, cost, cut_item, more, noted
-from everloom.kernel.operation import Look, Operation, Transaction
+from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import DEFAULT, Findings, Recipe, Scope
 from everloom.kernel.texts import checked, checked_list, checked_name, name_key
 from everloom.kernel.verbs import ANSWER_TOKENS
 from everloom.semantic import arguments
 from everloom.semantic.arguments import SearchMode
-from everloom.semantic.evidence.identity import Region, find, need_ids
-from everloom.semantic.evidence.records import briefs_of, understandings_of
-from everloom.semantic.evidence.subjects import subjects_of
+from everloom.semantic.evidence.identity import Region, need_ids, region_from
+from everloom.semantic.evidence.records import ask_understandings, briefs_in
+from everloom.semantic.evidence.subjects import ask_subjects
 from everloom.semantic.parts import (
     BestAnswer,
+    BriefObservation,
     Brought,
     CompactionReason,
     ImportedText,
@@ -36,15 +37,26 @@ from everloom.semantic.parts import (
     SubjectUnderstanding,
     Supporting,
 )
-from everloom.semantic.recall.answers import RecalledHit, arranged, read_hits, slimmed, uncrowded
+from everloom.semantic.recall.answers import (
+    RecalledHit,
+    Record,
+    arranged,
+    ask_hits,
+    ask_records,
+    slimmed,
+    uncrowded,
+    with_records,
+)
 from everloom.semantic.results import (
     BroughtToMind,
     QuestionRecall,
     Recall,
     SemanticHit,
+    Subject,
     SubjectRecall,
+    Understanding,
 )
-from everloom.semantic.state import SeenLog, activity, clear_seen, read_seen, reshape, show_items, state_of
+from everloom.semantic.state import SeenLog, ask_activity, ask_seen, ask_state, clear_seen, reshape, show_items
 from everloom.store import Unit
 
 if TYPE_CHECKING:
@@ -115,19 +127,25 @@ def bring_to_mind(
     topics = list(dict.fromkeys(accepted))
     # Read before the search and written after it: a search may be slow and must not hold a transaction. Two concurrent
     # calls of one session may therefore be shown the same items, which is better than making one of them wait.
-    log = read_seen(op)
+    with op.read() as unit:
+        shown, state = ask_seen(unit, op.session), ask_state(unit)
+        unit.end()
+        log, documents = shown(), frozenset(state().document_ids)
     lost = compaction(log, held.last_token, op.now, held.gap)
     seen = frozenset() if held.include_seen or lost is not None else log.seen
-    leaving_out = seen | _documents(op)
+    leaving_out = seen | documents
     found = {topic: op.search(topic, limit=_DEPTH, within=_KNOWN, leaving_out=leaving_out) for topic in topics}
     with op.look("bring_to_mind") as look:
+        # Before anything is worked out: a snapshot that is open longer than needed holds up the engine's cleaning.
+        hits, news = [ask_hits(look.unit, each.hits) for each in found.values()], ask_activity(look)
+        look.unit.end()
         if lost is not None:
             clear_seen(look)
-        chosen = _in_turn([_fitting(look, topic, each) for topic, each in found.items()])
+        chosen = _in_turn([_fitting(op, topic, each()) for topic, each in zip(found, hits, strict=True)])
         results = affordable([_brought(each, budget) for each in chosen], budget - _FRAME_TOKENS, least=1)
         show_items(look, _used(chosen[: len(results)]))
         token = _next_token(op, log)
-        activity_of_others = activity(look)
+        activity_of_others = news()
         look.leave(lambda tx: _note_token(tx, token))
         look.event(topics=len(topics), results=[each.id for each in results], compaction=lost)
         return BroughtToMind(
@@ -153,16 +171,9 @@ def _note_token(tx: Transaction, token: int) -> None:
         tx.unit.send("semantic.session_brought", session=tx.session.id, token=token, at=to_micros(tx.at))
 
 
-def _documents(op: Operation) -> frozenset[int]:
-    """Find the soul, the protocol and the orientation: `orient` returns them, and they answer no question."""
-    with op.read() as unit:
-        return frozenset(state_of(unit).document_ids)
-
-
-def _fitting(look: Look, topic: str, found: Findings) -> list[RecalledHit]:
-    """Read what fits a topic, the present state first."""
-    joined = uncrowded(arranged(topic, read_hits(look.unit, found.hits), look.op.local()))
-    return [each for each in joined if each.fits]
+def _fitting(op: Operation, topic: str, found: Sequence[RecalledHit]) -> list[RecalledHit]:
+    """Choose what fits a topic, the present state first."""
+    return [each for each in uncrowded(arranged(topic, found, op.local())) if each.fits]
 
 
 def _in_turn(found: Sequence[Sequence[RecalledHit]]) -> list[RecalledHit]:
@@ -204,7 +215,10 @@ def recall(
     budget = checked_tokens(max_tokens)
     question = checked(question_or_subject_name, "the question or subject name", _LONGEST_TOPIC)
     with op.read() as unit:
-        region, documents = _subject_meant(unit, question), frozenset(state_of(unit).document_ids)
+        subject, state = _ask_subject(unit, question), ask_state(unit)
+        unit.end()
+        # The soul, the protocol and the orientation: `orient` returns them, and they answer no question.
+        region, documents = subject(), frozenset(state().document_ids)
     if region is not None:
         return _recall_subject(op, region, budget)
     found = op.search(question, limit=_DEPTH, within=_KNOWN, leaving_out=documents)
@@ -233,21 +247,24 @@ def _with_imported(op: Operation, question: str, answer: QuestionRecall, budget:
     return replace(bare, imported=affordable(texts, budget - _FRAME_TOKENS, least=1))
 
 
-def _subject_meant(unit: Unit, text: str) -> Region | None:
-    """Find the subject with exactly this name or alias."""
+def _ask_subject(unit: Unit, text: str) -> Callable[[], Region | None]:
+    """Ask for the subject with exactly this name or alias."""
     # Most questions are too long or too odd to be a name; that is an answer here, not an error.
     try:
         key = name_key(checked_name(text, "the name"))
     except Rejected:
-        return None
-    return find(unit, [key]).get(key)
+        return lambda: None
+    rows = unit.ask("semantic.subject_by_key", keys=[key])
+    return lambda: next((region_from(row) for row in rows.get()), None)
 
 
 def _recall_question(op: Operation, question: str, found: Findings, budget: int, judge: Judge | None) -> QuestionRecall:
     """Choose the best answer and what supports it; where nothing fits, say so and show what is nearest."""
     ruling = None if judge is None else _ruling(op, question, found, judge)
     with op.look("recall") as look:
-        joined = uncrowded(arranged(question, read_hits(look.unit, found.hits), op.local()))
+        hits, news = ask_hits(look.unit, found.hits), ask_activity(look)
+        look.unit.end()
+        joined = uncrowded(arranged(question, hits(), op.local()))
         is_denied = ruling is not None and ruling.answers is False
         fitting = [each for each in joined if each.fits and not is_denied]
         best = _best_answer(fitting[0], budget) if fitting else None
@@ -265,7 +282,7 @@ def _recall_question(op: Operation, question: str, found: Findings, budget: int,
             note=more(len(others) - len(listed), "fit") if fitting else _unknown(len(listed)),
             judgement=None if ruling is None else ruling.words,
             degraded=found.degraded,
-            workspace_activity=activity(look),
+            workspace_activity=news(),
         )
 
 
@@ -274,7 +291,9 @@ def _ruling(op: Operation, question: str, found: Findings, judge: Judge) -> Ruli
     from everloom.semantic.recall.judging import judge_texts  # noqa: PLC0415  loads pydantic
 
     with op.read() as unit:
-        joined = uncrowded(arranged(question, read_hits(unit, found.hits), op.local()))
+        hits = ask_hits(unit, found.hits)
+        unit.end()
+    joined = uncrowded(arranged(question, hits(), op.local()))
     fitting = [each.record.content for each in joined if each.fits]
     return judge_texts(judge, question, fitting[: 1 + _SUPPORTING])
 
@@ -304,13 +323,16 @@ def _supporting(each: RecalledHit, budget: int) -> Supporting:
 def _recall_subject(op: Operation, known: Region, budget: int) -> SubjectRecall:
     """Show what is known about a subject."""
     with op.look("recall") as look:
-        unit = look.unit
-        # Read again: it may have been merged or given a new understanding since it was found.
-        key = name_key(known.name)
-        region = find(unit, [key]).get(key, known)
-        (record,) = subjects_of(unit, [region.id])
-        texts = understandings_of(unit, [item for item in (region.single_id, region.structural_id) if item is not None])
-        ids = [row["id"] for row in unit.all("semantic.observation_recent", subject=region.id, limit=_RECENT)]
+        unit, key = look.unit, name_key(known.name)
+        news, again, told = ask_activity(look), unit.ask("semantic.subject_by_key", keys=[key]), _ask_told(unit, known)
+        unit.end()
+        region = next((region_from(row) for row in again.get()), known)
+        if region != known:
+            # It was merged or given a new understanding since it was found.
+            with op.read() as later:
+                told = _ask_told(later, region)
+                later.end()
+        record, texts, briefs = told()
         single, structural = texts.get(region.single_id or 0), texts.get(region.structural_id or 0)
         first, others = round(budget * _FIRST), round(budget * _OTHERS)
         answer = SubjectRecall(
@@ -323,7 +345,7 @@ def _recall_subject(op: Operation, known: Region, budget: int) -> SubjectRecall:
             else reshape(StructuralNote, structural, content=cut_item(structural.content, structural.id, others)),
             recent_observations=(),
         )
-        recent = [replace(each, content=cut_item(each.content, each.id, others)) for each in briefs_of(unit, ids)]
+        recent = [replace(each, content=cut_item(each.content, each.id, others)) for each in briefs]
         shown = affordable(recent, budget - _FRAME_TOKENS - cost(answer), least=1)
         linked = () if single is None else single.linked_observations
         show_items(look, list(dict.fromkeys([*texts, *(each.id for each in (*shown, *linked))])))
@@ -332,8 +354,25 @@ def _recall_subject(op: Operation, known: Region, budget: int) -> SubjectRecall:
             answer,
             recent_observations=shown,
             note=more(len(recent) - len(shown), "recent observations"),
-            workspace_activity=activity(look),
+            workspace_activity=news(),
         )
+
+
+def _ask_told(
+    unit: Unit, region: Region
+) -> Callable[[], tuple[Subject, Mapping[int, Understanding], Sequence[BriefObservation]]]:
+    """Ask for a subject, its understandings and its newest observations."""
+    subjects = ask_subjects(unit, [region.id])
+    pointers = [item for item in (region.single_id, region.structural_id) if item is not None]
+    texts = ask_understandings(unit, pointers)
+    newest = unit.ask("semantic.observation_recent", subject=region.id, limit=_RECENT)
+    briefs = unit.ask("semantic.observation_of", ids=newest.ids("id"))
+
+    def read() -> tuple[Subject, Mapping[int, Understanding], Sequence[BriefObservation]]:
+        (record,) = subjects()
+        return record, texts(), briefs_in(briefs.get(), [row["id"] for row in newest.get()])
+
+    return read
 
 
 def search(
@@ -364,11 +403,13 @@ def _search(op: Operation, query: str, mode: SearchMode, budget: int, **how: Any
     """Search in one mode; `embedding` falls back to words where there are no vectors."""
     if mode not in _RECIPES:
         raise Rejected(f"there is no search mode {mode!r}", hint=f"choose from {', '.join(get_args(SearchMode))}")
+    # Read with the page itself, in the same round trip.
+    asked: list[Callable[[], dict[int, Record]]] = []
+    how["reading"] = lambda unit, ids: asked.append(ask_records(unit, list(ids)))
     found: Findings = op.search(query, recipe=_RECIPES[mode], **how)
     if mode == "embedding" and not found.by_vectors:
         found = op.search(query, recipe=_RECIPES["text"], **how)
-    with op.read() as unit:
-        joined = arranged(query, read_hits(unit, found.hits), op.local())
+    joined = arranged(query, with_records(found.hits, asked[-1]() if asked else {}), op.local())
     hits = affordable([_semantic_hit(each, budget) for each in joined], budget - _FRAME_TOKENS, least=1)
     note = noted(None if found.fits else _NOTHING_FITS, more(len(joined) - len(hits), "were found"))
     return (replace(hits[0], note=note), *hits[1:]) if hits else ()

@@ -5,7 +5,7 @@ A session is a client's label for a conversation. The note on a session is an un
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from everloom.clock import to_micros
@@ -43,13 +43,24 @@ def list_sessions(
 
 def recent_sessions(unit: Unit, limit: int, **bounds: int) -> tuple[SessionSummary, ...]:
     """List the sessions within some bounds, most recently active first."""
-    rows = unit.all("kernel.session_recent", **{**ANYTIME, **bounds}, limit=limit)
-    return summaries(unit, [session_from(row) for row in rows])
+    return ask_recent_sessions(unit, limit, **bounds)()
 
 
-def summaries(unit: Unit, sessions: Sequence[Session]) -> tuple[SessionSummary, ...]:
-    """Summarise sessions with what this faculty knows about them."""
-    states = {row["session_id"]: row for row in unit.all("semantic.session_of", ids=[each.id for each in sessions])}
+def ask_recent_sessions(unit: Unit, limit: int, **bounds: int) -> Callable[[], tuple[SessionSummary, ...]]:
+    """Ask for the sessions within some bounds."""
+    rows = unit.ask("kernel.session_recent", **{**ANYTIME, **bounds}, limit=limit)
+    states = unit.ask("semantic.session_of", ids=rows.ids("id"))
+    return lambda: _summaries([session_from(row) for row in rows.get()], states.get())
+
+
+def ask_summaries(unit: Unit, sessions: Sequence[Session]) -> Callable[[], tuple[SessionSummary, ...]]:
+    """Ask for what this faculty knows about sessions."""
+    states = unit.ask("semantic.session_of", ids=[each.id for each in sessions])
+    return lambda: _summaries(sessions, states.get())
+
+
+def _summaries(sessions: Sequence[Session], rows: Iterable[Row]) -> tuple[SessionSummary, ...]:
+    states = {row["session_id"]: row for row in rows}
     return tuple(_summary(each, states.get(each.id)) for each in sessions)
 
 

@@ -5,7 +5,7 @@ Soul, protocol and orientation are understandings like any other; only the works
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from importlib import resources
@@ -14,19 +14,18 @@ from typing import TypeVar
 from everloom.clock import shown, to_micros
 from everloom.kernel.embedding import Backlog
 from everloom.kernel.operation import Operation, Transaction
-from everloom.kernel.trust.review import count_held
 from everloom.semantic.arguments import UnderstandingKind
 from everloom.semantic.parts import CriticalDocument, OrientationDocument, RecentActivity
-from everloom.semantic.recall.sessions import recent_sessions, summaries
+from everloom.semantic.recall.sessions import ask_recent_sessions, ask_summaries
 from everloom.semantic.results import Orientation, SessionSummary
 from everloom.semantic.state import (
     SemanticState,
-    activity,
+    ask_activity,
+    ask_pending,
+    ask_state,
     clear_seen,
     names_in,
-    pending_count,
     state_for_writing,
-    state_of,
 )
 from everloom.semantic.understanding.understandings import Synthesis, prepare_text, write_understanding
 from everloom.store import Row, Unit, value_from
@@ -62,31 +61,43 @@ def orient(op: Operation) -> Orientation:
     """Return the three documents and the current state; the session starts with an empty seen log."""
     _begin_documents(op)
     with op.look("orient") as look:
-        unit, state = look.unit, state_of(look.unit)
+        unit, asked = look.unit, ask_state(look.unit)
+        # What does not depend on the state is asked with it.
+        news, waiting, held = ask_activity(look), ask_pending(unit), unit.ask("review.held_count")
+        sessions = ask_recent_sessions(unit, MOST_SESSIONS, seen_from=to_micros(look.at - _LATELY))
+        backlog, state = op.embedding.ask_backlog(unit), asked()
+        notices = _notices(backlog())
         # A client orients when it starts or after a compaction: either way its context holds nothing of what was shown.
         clear_seen(look)
-        rows = {row["kind"]: row for row in unit.all("semantic.understanding_of", ids=list(state.document_ids))}
-        this = None if look.session is None else summaries(unit, [look.session])[0]
-        lately = recent_sessions(unit, MOST_SESSIONS, seen_from=to_micros(look.at - _LATELY))
+        documents = unit.ask("semantic.understanding_of", ids=list(state.document_ids))
+        changed, own = (
+            _ask_recent(unit, op, state),
+            None if look.session is None else ask_summaries(unit, [look.session]),
+        )
+        unit.end()
+        rows = {row["kind"]: row for row in documents.get()}
+        this, lately = None if own is None else own()[0], sessions()
         look.event()
         return Orientation(
             soul=_document(CriticalDocument, "soul", rows, op, compaction_note=_KEEP_SOUL),
             protocol=_document(CriticalDocument, "protocol", rows, op, compaction_note=_KEEP_PROTOCOL),
             orientation=_document(OrientationDocument, "orientation", rows, op),
-            pending_consolidation_count=pending_count(unit),
-            recent_activity=_recent_activity(unit, op, state),
+            pending_consolidation_count=waiting(),
+            recent_activity=changed(),
             current_time=shown(look.at, op.zone),
             this_session=this,
             recent_sessions=_with_this(this, lately),
-            notices=(*_notices(op.embedding.backlog(unit)), *_reviewing(count_held(unit))),
-            workspace_activity=activity(look),
+            notices=(*notices, *_reviewing(int(held.get()[0]["count"]))),
+            workspace_activity=news(),
         )
 
 
 def _begin_documents(op: Operation) -> None:
     """Store the texts that a workspace starts with, if it has none and can be written now."""
     with op.read() as unit:
-        missing = _missing_kinds(state_of(unit))
+        state = ask_state(unit)
+        unit.end()
+    missing = _missing_kinds(state())
     if not missing or op.is_read_only:
         return
     # Before the transaction. Another session may prepare the same texts at this moment; only one of the two writes
@@ -126,20 +137,23 @@ def _reviewing(waiting: int) -> tuple[str, ...]:
     return (f"{told} for a person's review: `everloom review`",) if waiting else ()
 
 
-def _recent_activity(unit: Unit, op: Operation, state: SemanticState) -> RecentActivity | None:
-    """Name the subjects that changed since the last consolidation, newest first; None when nothing did."""
-    after = state.consolidated_through
-    finished = state.finished_through
-    observed = unit.all("semantic.subject_observed_since", after=after, finished=finished, limit=_MOST_NAMED)
+def _ask_recent(unit: Unit, op: Operation, state: SemanticState) -> Callable[[], RecentActivity | None]:
+    """Ask which subjects changed since the last consolidation, newest first; None when nothing did."""
+    after, finished = state.consolidated_through, state.finished_through
+    observed = unit.ask("semantic.subject_observed_since", after=after, finished=finished, limit=_MOST_NAMED)
     # What the last pass wrote was its work and is no news; what was observed meanwhile is.
-    understood = unit.all("semantic.subject_understood_since", after=finished, limit=_MOST_NAMED)
-    if not observed and not understood:
-        return None
-    return RecentActivity(
-        since=state.last_consolidated_at or op.workspace.created_at,
-        subjects_with_new_observations=names_in(observed),
-        subjects_with_new_understandings=names_in(understood),
-    )
+    understood = unit.ask("semantic.subject_understood_since", after=finished, limit=_MOST_NAMED)
+
+    def read() -> RecentActivity | None:
+        if not observed.get() and not understood.get():
+            return None
+        return RecentActivity(
+            since=state.last_consolidated_at or op.workspace.created_at,
+            subjects_with_new_observations=names_in(observed.get()),
+            subjects_with_new_understandings=names_in(understood.get()),
+        )
+
+    return read
 
 
 def _notices(backlog: Backlog) -> tuple[str, ...]:

@@ -835,6 +835,18 @@ VALUES (:workspace, :session, :session, 0, 0, 0) ON CONFLICT DO NOTHING;
 SELECT session_id, token, brought_at, called_through, understanding_id, observation_count, observed_through, settled_through
 FROM session_state WHERE workspace_id = :workspace AND session_id = :session;
 
+-- name: session_labelled
+-- Read what the session of a label was last brought, if there is one.
+SELECT x.session_id, x.token, x.brought_at FROM session AS s
+JOIN session_state AS x ON x.workspace_id = s.workspace_id AND x.session_id = s.id
+WHERE s.workspace_id = :workspace AND s.label = :label;
+
+-- name: seen_labelled
+-- List what the session of a label has been shown.
+SELECT n.item_id FROM session AS s
+JOIN seen AS n ON n.workspace_id = s.workspace_id AND n.session_id = s.id
+WHERE s.workspace_id = :workspace AND s.label = :label;
+
 -- name: session_of
 -- Read the notes of sessions and how much each observed.
 SELECT x.session_id, x.observation_count, x.understanding_id, d.title, d.text FROM session_state AS x
@@ -901,10 +913,6 @@ ORDER BY d.item_id DESC LIMIT :limit;
 -- name: seen_add
 -- Record that a session has been shown an item.
 INSERT INTO seen (workspace_id, session_id, item_id, at) VALUES (:workspace, :session, :item, :at) ON CONFLICT DO NOTHING;
-
--- name: seen_all
--- List what a session has been shown.
-SELECT item_id FROM seen WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: seen_clear
 -- Forget what a session has been shown.
