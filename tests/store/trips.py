@@ -1,7 +1,7 @@
 """Counts the round trips between a client and PostgreSQL, on the wire: a small proxy between the two.
 
-A round trip is whatever a client says before the server speaks, together with what it answers before the client speaks
-again. Knows nothing of the protocol, so that it cannot be wrong about what a driver does.
+A round trip ends when the server says that it is ready for the next question. Counted before the client hears of it, so
+that nobody can read the count too early. Knows nothing else of the protocol, and nothing of the driver.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from threading import Lock, Thread
 from urllib.parse import quote
 
 from psycopg.conninfo import conninfo_to_dict
+
+# A letter and four bytes, which count themselves; and the letter of "ready for query".
+_HEAD = 5
+_READY = b"Z"
 
 
 class Trips:
@@ -79,9 +83,8 @@ class _Proxy:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 server = _connected(*self._behind)
                 self._sockets += [client, server]
-                turn = _Turn(self.trips)
-                self._start(_pass, client, server, turn.client_speaks)
-                self._start(_pass, server, client, turn.server_speaks)
+                self._start(_pass, client, server, lambda _: None)
+                self._start(_pass, server, client, _Answers(self.trips).hear)
 
     def close(self) -> None:
         for each in self._sockets:
@@ -101,29 +104,37 @@ def _connected(host: str, port: int) -> socket.socket:
     return socket.create_connection((host, port))
 
 
-class _Turn:
-    """Whose turn it is on one connection."""
+class _Answers:
+    """What a server says on one connection: messages of a letter, their length, and what they say."""
 
     def __init__(self, trips: Trips) -> None:
         self._trips = trips
-        self._lock = Lock()
-        self._is_client = False
+        self._begun = b""
+        # How much of the present message is still to come.
+        self._left = 0
 
-    def client_speaks(self) -> None:
-        with self._lock:
-            if not self._is_client:
-                self._is_client = True
-                self._trips.add()
+    def hear(self, data: bytes) -> None:
+        """Count the messages that end a round trip; they may come in pieces."""
+        at = 0
+        while at < len(data):
+            if self._left:
+                step = min(self._left, len(data) - at)
+                self._left -= step
+                at += step
+                continue
+            head = self._begun + data[at : at + _HEAD - len(self._begun)]
+            at += len(head) - len(self._begun)
+            self._begun = head if len(head) < _HEAD else b""
+            if not self._begun:
+                self._left = int.from_bytes(head[1:], "big") - (_HEAD - 1)
+                if head[:1] == _READY:
+                    self._trips.add()
 
-    def server_speaks(self) -> None:
-        with self._lock:
-            self._is_client = False
 
-
-def _pass(source: socket.socket, target: socket.socket, noted: Callable[[], None]) -> None:
+def _pass(source: socket.socket, target: socket.socket, noted: Callable[[bytes], None]) -> None:
     with suppress(OSError):
         while data := source.recv(1 << 16):
-            noted()
+            noted(data)
             target.sendall(data)
     for each in (source, target):
         with suppress(OSError):

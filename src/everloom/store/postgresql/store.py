@@ -443,14 +443,20 @@ class PostgresUnit:
 
     def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> PostgresAnswer[list[int]]:
         """Find the documents that contain any of the terms, ranked by each term's impact and weight."""
-        known = {term: self._postings[term] for term in weights if term in self._postings}
-        asked = [] if len(known) == len(weights) else [self._asked("words.find", {"terms": list(weights)})]
+        known = [(term, self._postings[term]) for term in weights if term in self._postings]
+        if len(known) < len(weights):
+            question = self._asked("words.find", {"terms": list(weights)})
 
-        def read(answers: list[list[Row]]) -> list[int]:
-            listed = [(row["term"], row["postings"]) for row in answers[0]] if answers else [*known.items()]
-            return words.candidates(self, listed, weights, limit, reach)
+            def read(answers: list[list[Row]]) -> list[int]:
+                return words.candidates(self, words.listed_in(answers[0]), weights, limit, reach)
 
-        return _FoundIds(self, asked, read, "id")
+            return _FoundIds(self, [question], read, "id")
+        found = words.ranked_in(known, weights, reach)
+        if reach != EVERYTHING and 0 < len(found) <= words.PAGE:
+            # Which of them are inside is told in the round trip that asks for more about those.
+            inside = self._asked("words.within", {"ids": found, **reach.params})
+            return PostgresAnswer(self, [inside], lambda answers: words.kept_in(found, answers[0])[:limit], "id")
+        return _FoundIds(self, [], lambda _: words.inside(self, found, limit, reach), "id")
 
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
         """Store one half-precision vector for each document, replacing an older one."""

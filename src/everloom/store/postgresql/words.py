@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # The postings of words that occur in no more documents come with their counts, which saves a round trip for 8 kB.
 FEW = 1_000
+# Up to so many documents are asked about at once, whether they are inside a reach and what they are.
+PAGE = 200
 # How many times the wanted number of documents is looked at first, and by how much more in every further round.
 _FIRST = 4
 _FURTHER = 8
@@ -85,20 +87,36 @@ def candidates(
     unit: PostgresUnit, listed: Iterable[tuple[str, bytes]], weights: Mapping[str, float], limit: int, reach: Reach
 ) -> list[int]:
     """Rank the documents in the postings of terms by each term's impact and weight, and keep those inside a reach."""
-    found = ranked(listed, weights, live_only=reach.is_present)
-    return found[:limit] if reach == EVERYTHING else _inside(unit, found, limit, reach)
+    return inside(unit, ranked_in(listed, weights, reach), limit, reach)
 
 
-def _inside(unit: PostgresUnit, found: Sequence[int], limit: int, reach: Reach) -> list[int]:
+def listed_in(rows: Iterable[Row]) -> list[tuple[str, bytes]]:
+    """Read the postings of terms from their rows."""
+    return [(row["term"], row["postings"]) for row in rows]
+
+
+def ranked_in(listed: Iterable[tuple[str, bytes]], weights: Mapping[str, float], reach: Reach) -> list[int]:
+    """Rank the documents in the postings of terms; those that are no longer current only for a question of the past."""
+    return ranked(listed, weights, live_only=reach.is_present)
+
+
+def inside(unit: PostgresUnit, found: Sequence[int], limit: int, reach: Reach) -> list[int]:
     """Choose the first `limit` documents inside a reach. They are mostly among the best, which are looked at first."""
-    inside: list[int] = []
+    if reach == EVERYTHING:
+        return [*found[:limit]]
+    chosen: list[int] = []
     begin, end = 0, _FIRST * limit
-    while begin < len(found) and len(inside) < limit:
+    while begin < len(found) and len(chosen) < limit:
         page = found[begin:end]
-        reached = {row["id"] for row in unit.all("words.within", ids=page, **reach.params)}
-        inside += [item for item in page if item in reached]
+        chosen += kept_in(page, unit.all("words.within", ids=page, **reach.params))
         begin, end = end, end * _FURTHER
-    return inside[:limit]
+    return chosen[:limit]
+
+
+def kept_in(found: Sequence[int], rows: Iterable[Row]) -> list[int]:
+    """Keep the documents that are in some rows, in order."""
+    kept = {row["id"] for row in rows}
+    return [item for item in found if item in kept]
 
 
 def _tally(unit: PostgresUnit, counts: WordCounts) -> None:
