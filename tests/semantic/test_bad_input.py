@@ -144,7 +144,9 @@ def prepared(loom: Loom, mind: Semantic) -> dict[str, int]:
     old = mind.create_understanding(["James"], "A sailor.", "Sailor")
     new = mind.update_understanding(old.id, "An old sailor.", "Old sailor").new_understanding_id
     elsewhere = loom.workspace("elsewhere").semantic
-    elsewhere.remember(["Foreigner"], "Foreign.")
+    # So often that its ids are none of those that are given here: on PostgreSQL, every workspace counts for itself.
+    for number in range(20):
+        elsewhere.remember(["Foreigner"], f"Foreign {number}.")
     foreign = elsewhere.create_understanding(["Foreigner"], "Foreign.", "Foreign").id
     (session,) = [event.session_id for event in loom.workspace("james").events(limit=1)]
     assert session is not None
