@@ -17,7 +17,7 @@ from everloom.episodic import Episodic
 from everloom.episodic.scenes.geometry import mean_of, unpack_vectors
 from everloom.loom import Loom, open_loom
 from everloom.settings import Settings
-from everloom.store.postgresql.store import PostgresUnit
+from everloom.store.postgresql.unit import PostgresUnit
 from everloom.store.sqlite.store import SqliteUnit
 from tests.store.ground import rows_of
 

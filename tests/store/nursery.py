@@ -28,7 +28,7 @@ from everloom.loom import Loom, Workspace
 from everloom.models.embed import EmbeddingTask
 from everloom.models.static import embed as static
 from everloom.store import Unit, migrations
-from everloom.store.postgresql.store import PostgresUnit
+from everloom.store.postgresql.unit import PostgresUnit
 from everloom.store.sqlite.store import SqliteUnit
 from everloom.store.transfer import restore
 from tests.patience import PATIENCE

@@ -60,7 +60,7 @@ FILLING = """
 import sys
 from everloom.clock import SystemClock
 from everloom.kernel.work import maintenance
-from everloom.store.postgresql.store import PostgresUnit
+from everloom.store.postgresql.unit import PostgresUnit
 from tests.store.ground import open_at
 from tests.store.nursery import killing_at, say
 maintenance.BATCH = 2

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from everloom.store.postgresql.store import PostgresUnit
+    from everloom.store.postgresql.unit import PostgresUnit
 
 # Up to this many vectors in a perspective, sorting them exactly is fast enough and loses nothing.
 LARGE = 20_000

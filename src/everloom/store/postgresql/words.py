@@ -26,7 +26,7 @@ from everloom.store.postings import (
 )
 
 if TYPE_CHECKING:
-    from everloom.store.postgresql.store import PostgresUnit
+    from everloom.store.postgresql.unit import PostgresUnit
 
 # The postings of words that occur in no more documents come with their counts, which saves a round trip for 8 kB.
 FEW = 1_000
