@@ -18,7 +18,7 @@ from everloom.episodic.scenes.geometry import mean_of, unpack_vectors
 from everloom.loom import Loom, open_loom
 from everloom.settings import Settings
 from everloom.store.postgresql.unit import PostgresUnit
-from everloom.store.sqlite.store import SqliteUnit
+from everloom.store.sqlite.unit import SqliteUnit
 from tests.store.ground import rows_of
 
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)

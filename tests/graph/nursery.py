@@ -19,7 +19,7 @@ from everloom.graph.files.disk import Disk
 from everloom.models.embed import EmbeddingTask
 from everloom.models.static import embed as static
 from everloom.store.postgresql.unit import PostgresUnit
-from everloom.store.sqlite.store import SqliteUnit
+from everloom.store.sqlite.unit import SqliteUnit
 from tests.graph.ground import keep, open_with
 from tests.store.ground import Child
 

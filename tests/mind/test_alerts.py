@@ -20,7 +20,7 @@ from everloom.mind.conversation.alerts import Costs, CostWatch, costs_of, due_al
 from everloom.mind.ports import AlertLimits, MindSetup
 from everloom.models import TokenUsage, UsageRecord
 from everloom.store.postgresql.unit import PostgresUnit
-from everloom.store.sqlite.store import SqliteUnit
+from everloom.store.sqlite.unit import SqliteUnit
 from everloom.surfaces.cli.commands.usage import summary
 from everloom.wiring.usage import alerts_of, money_of
 from tests.mind.thinking import worker

@@ -494,7 +494,7 @@ def test_a_pass_costs_what_changed_not_what_there_is(loom: Loom, monkeypatch: py
 def count_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note every statement that a store is given from now on."""
     from everloom.store.postgresql.unit import PostgresUnit
-    from everloom.store.sqlite.store import SqliteUnit
+    from everloom.store.sqlite.unit import SqliteUnit
 
     said: list[str] = []
     for unit in (SqliteUnit, PostgresUnit):

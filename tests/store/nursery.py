@@ -29,7 +29,7 @@ from everloom.models.embed import EmbeddingTask
 from everloom.models.static import embed as static
 from everloom.store import Unit, migrations
 from everloom.store.postgresql.unit import PostgresUnit
-from everloom.store.sqlite.store import SqliteUnit
+from everloom.store.sqlite.unit import SqliteUnit
 from everloom.store.transfer import restore
 from tests.patience import PATIENCE
 from tests.store.ground import NOW, Child, insight, note, open_at, retire, revise
