@@ -174,11 +174,13 @@ class Audit:
             lease.guard(unit)
             is_known = any(row["basis"] == self._basis() for row in unit.all("kernel.due_all"))
             unit.run("kernel.due_mark", task=self.name, at=to_micros(self._clock.now()))
+        # Under new settings nobody has marked what they give to do, and it should begin: another model, for example.
+        slack = LATER if is_known else timedelta(0)
         claim = _claim(self._store, workspace.id, self.name)
         missing = {
             task.name: to_micros(at)
             for task in self._work.tasks
-            if task.name != self.name and (at := self._missing(task, workspace)) is not None
+            if task.name != self.name and (at := self._missing(task, workspace, slack)) is not None
         }
         again = to_micros(self._clock.now() + _AUDIT_EVERY)
         with self._store.write(workspace.id) as unit:
@@ -188,12 +190,12 @@ class Audit:
         progress(1)
         return Report(1, {"missing": list(missing), "forgotten": list(missing) if is_known else []})
 
-    def _missing(self, task: Task, workspace: WorkspaceInfo) -> datetime | None:
-        """Return when a task should look that has no mark for then."""
+    def _missing(self, task: Task, workspace: WorkspaceInfo, slack: timedelta) -> datetime | None:
+        """Return when a task should look that has no mark for then, or for soon after."""
         # Read after the query: a mark is there as soon as what it stands for.
         at = self._clock.now() if task.due(workspace) else next_look(task, workspace)
         marked = self._marks(workspace).get(task.name)
-        return at if at is not None and (marked is None or marked > at + LATER) else None
+        return at if at is not None and (marked is None or marked > at + slack) else None
 
     def _marks(self, workspace: WorkspaceInfo) -> dict[str, datetime]:
         with self._store.read(workspace.id) as unit:

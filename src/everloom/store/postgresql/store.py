@@ -15,7 +15,7 @@ import psycopg
 from psycopg.rows import DictRow
 
 from everloom.clock import Clock
-from everloom.errors import SchemaMismatch, StoreBusy, StoreReplaced
+from everloom.errors import SchemaMismatch, StoreBusy, StoreReplaced, WorkspaceLeaving
 from everloom.store.address import redact
 from everloom.store.contract import (
     Numbers,
@@ -242,6 +242,11 @@ class PostgresStore:
                 connection.silence = patience + GRACE_SECONDS
                 # Nothing has been written yet, so beginning again on another connection is always safe.
                 return connection, start(connection)
+            except WorkspaceLeaving:
+                # Busy, too, but for longer than anybody should wait.
+                if connection is not None:
+                    self.end(connection)
+                raise
             except (psycopg.Error, StoreBusy) as error:
                 again = isinstance(error, StoreBusy) or is_lost(error)
                 if connection is not None:

@@ -21,6 +21,7 @@ import click
 from everloom.clock import shown
 from everloom.errors import EverloomError, NotFound, StoreBusy
 from everloom.secrets import logger_of
+from everloom.store.marks import AUDIT
 from everloom.surfaces.cli.runtime.apart import start_apart
 from everloom.surfaces.cli.runtime.command import Command, Group, ItemId
 from everloom.surfaces.cli.runtime.following import FollowedJob
@@ -211,6 +212,9 @@ def worker(invocation: Invocation, once: bool, every: float, seconds: float, nam
     with invocation.open(settings) as loom, stopping(settings.server.stop_seconds) as stop, _figures(loom, counts):
         tasks = [*_known_tasks(loom.work, names)] or [task.name for task in loom.work.tasks]
         log.info("working at %s: %s", loom.store.address, ", ".join(tasks))
+        if not once and AUDIT not in tasks:
+            # Without it, what nobody has marked would never be found: what another model left to do, for example.
+            tasks.append(AUDIT)
         look = _look_everywhere if once else _look_at_marks
         try:
             while not stop.is_set():
