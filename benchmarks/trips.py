@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import count
 
 from everloom.loom import Loom
 from tests.engines import Engines
@@ -24,11 +25,16 @@ def verbs(loom: Loom) -> dict[str, Callable[[], object]]:
     """The verbs that conversations call most, each with something to do."""
     workspace = loom.workspace("james", session="monday")
     mind = workspace.semantic
-    for count in range(ITEMS):
-        who = f"Person{count % 10}"
-        mind.remember([who, "sailing"], f"{who} saw boat number {count} in the harbour of city{count % 7}.")
+    for each in range(ITEMS):
+        who = f"Person{each % 10}"
+        mind.remember([who, "sailing"], f"{who} saw boat number {each} in the harbour of city{each % 7}.")
     item = workspace.search("boat")[0].id
+    number = count(1)
     return {
+        "`remember`, known subjects": lambda: mind.remember(["Person1", "Person2"], f"Both met {next(number)} times."),
+        "… two new ones": lambda: mind.remember(
+            [f"Guest{next(number)}", f"Guest{next(number)}"], f"They met {next(number)} times."
+        ),
         "`Workspace.search`": lambda: workspace.search(QUESTION),
         "… that mentions a time": lambda: workspace.search("Whom did Person3 see last week?"),
         "`search`": lambda: mind.search(QUESTION),

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.xdist_group("a server in a thread")
 
 # What belongs to whoever owns the files of the store, or to this machine alone.
 HERE = {
-    *("backup", "restore", "migrate", "separate", "worker", "embed --all"),
+    *("backup", "restore", "migrate", "store distribute", "separate", "worker", "embed --all"),
     *("token create laptop", "token list", "token revoke old", "workspace list", "workspace create fresh"),
     *("workspace change default --description x", "workspace remove default --yes", "workspace allow default"),
     *("workspace disallow default", "workspace grants", "sleep --all", "sleep --dollars 1", "jobs --all"),
