@@ -156,7 +156,7 @@ def test_a_session_tells_its_story(told: Site, visitor: Visitor) -> None:
     html = visitor.see("timeline", session="a test")
     assert "About sailing." in html
     assert "James sails." in html
-    assert 'href="/w/1/timeline?day=2026-11-15"' in html
+    assert f'href="/w/{told.workspace.info.id}/timeline?day=2026-11-15"' in html
     assert visitor.see("timeline", 404, session="nobody")
 
 
