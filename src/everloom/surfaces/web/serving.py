@@ -10,6 +10,7 @@ import asyncio
 import errno
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -101,6 +102,15 @@ def rules_for(
         burst=settings.calls_saved,
         proxies=NetworkList.read(settings.proxies),
     )
+
+
+def has_stragglers(seconds: float = 1.0) -> bool:
+    """Return whether threads of calls that were given up are still under way; those that are about to end may end."""
+    deadline = time.monotonic() + seconds
+    others = [each for each in threading.enumerate() if not each.daemon and each is not threading.current_thread()]
+    for each in others:
+        each.join(max(0.0, deadline - time.monotonic()))
+    return any(each.is_alive() for each in others)
 
 
 def require_token(tokens: Tokens, host: str, workspace: str = "WORKSPACE") -> None:
