@@ -69,7 +69,7 @@ def distribute_tables(connection: psycopg.Connection[dict[str, object]]) -> Dist
     fresh = undistributed(connection)
     if fresh:
         # Keys of one table may not refer to another that is still elsewhere, so they go first and come back last.
-        connection.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
+        change_in_sequence(connection)
         keys = connection.execute(_KEYS, {"tables": fresh}).fetchall()
         for key in keys:
             _alter(connection, key, "DROP CONSTRAINT {name}")
@@ -81,6 +81,11 @@ def distribute_tables(connection: psycopg.Connection[dict[str, object]]) -> Dist
         for key in keys:
             _alter(connection, key, f"ADD CONSTRAINT {{name}} {key['definition']}")
     return Distributed(tuple(fresh), count_nodes(connection))
+
+
+def change_in_sequence(connection: psycopg.Connection[dict[str, object]]) -> None:
+    """Change one shard after the other: what was changed side by side cannot be read in the same transaction."""
+    connection.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
 
 
 def undistributed(connection: psycopg.Connection[dict[str, object]]) -> list[str]:

@@ -33,6 +33,7 @@ from everloom.store.migrations import (
 from everloom.store.migrations.additions import Addition, additions
 from everloom.store.postgresql.distributing import (
     Distributed,
+    change_in_sequence,
     count_nodes,
     distribute_tables,
     is_distributed,
@@ -216,6 +217,8 @@ class _Offline:
     def _run(self, todo: Sequence[MigrationStep], version: int) -> None:
         if version:
             _keep_others_out(self.connection)
+            if is_distributed(self.connection):
+                change_in_sequence(self.connection)
             self.connection.execute(_UNGUARD)
             secure(self.connection, self.address, self.safety, f"everloom_v{version}_{to_micros(self.clock.now())}")
         self.connection.execute(VERSIONS)
