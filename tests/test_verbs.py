@@ -11,6 +11,7 @@ import pytest
 from everloom.errors import Rejected
 from everloom.loom import Workspace, open_loom
 from everloom.settings import Settings
+from everloom.store.marks import AUDIT
 from everloom.wiring.policies import MIND_TASKS
 from everloom.wiring.tools import MOST_CHARACTERS, SWITCHED, faculty_tools, write_answer
 
@@ -83,8 +84,10 @@ def test_a_long_answer_is_cut() -> None:
 
 
 def test_the_tasks_of_the_mind_are_those_that_are_announced(place: Workspace) -> None:
-    announced = [task.name for task in place.loom.work.tasks]
+    *announced, last = [task.name for task in place.loom.work.tasks]
     found = [task.name for task in place.loom._mind_tasks()]
     assert tuple(found) == MIND_TASKS
     assert announced[-len(found) :] == found
+    # It looks after all others.
+    assert last == AUDIT
     assert all(not job.due for job in place.jobs() if job.task in found)
