@@ -116,12 +116,13 @@ def copy_table(
     connection: psycopg.Connection[Any], table: str, columns: list[str], source: int, targets: Sequence[int]
 ) -> None:
     """Copy the rows of one table; its owner may see every workspace while row-level security is not forced."""
-    name, listed = sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns))
+    # A table may have no column beside the workspace.
+    name, listed = sql.Identifier(table), sql.SQL("").join(sql.SQL(", {}").format(sql.Identifier(c)) for c in columns)
     force = sql.SQL("ALTER TABLE {} {} ROW LEVEL SECURITY")
     connection.execute(force.format(name, sql.SQL("NO FORCE")))
     connection.execute(sql.SQL("DELETE FROM {} WHERE workspace_id = ANY(%s)").format(name), (list(targets),))
     add = sql.SQL(
-        "INSERT INTO {0} (workspace_id, {1}) SELECT target_workspace, {1} "
+        "INSERT INTO {0} (workspace_id{1}) SELECT target_workspace{1} "
         "FROM {0}, unnest(%s::bigint[]) AS t (target_workspace) WHERE workspace_id = %s"
     )
     connection.execute(add.format(name, listed), (list(targets), source))

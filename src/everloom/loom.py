@@ -159,7 +159,7 @@ class Loom:
 
     def workspace(
         self,
-        name: str | None = None,
+        name: str | WorkspaceInfo | None = None,
         *,
         session: str | None = None,
         model_tier: str | None = None,
@@ -168,14 +168,20 @@ class Loom:
     ) -> Workspace:
         """Open a workspace, created on first use; `session` labels everything that is written through it.
 
+        Whoever has just read what a workspace is need not have it read again, and gives that instead of the name.
+
         With a `refusal` nothing is written through it: the workspace must exist, every verb that writes raises it, and
         those that read leave no footprint. `origin` says where what is written comes from: person, agent (the default),
         tool, import or web.
         """
-        wanted = name or self.settings.workspace.name
-        info = self.workspaces.open(wanted) if refusal is None else self.workspaces.get(wanted)
         known = None if origin is None else read_origin(origin)
-        return Workspace(self, info, session, model_tier, refusal, known)
+        return Workspace(self, self._opened(name, refusal), session, model_tier, refusal, known)
+
+    def _opened(self, name: str | WorkspaceInfo | None, refusal: EverloomError | None) -> WorkspaceInfo:
+        if isinstance(name, WorkspaceInfo):
+            return name
+        wanted = name or self.settings.workspace.name
+        return self.workspaces.open(wanted) if refusal is None else self.workspaces.get(wanted)
 
     def change_workspace(
         self, name: str, *, new_name: str | None = None, description: str | None = None, time_zone: str | None = None
@@ -198,6 +204,14 @@ class Loom:
         """Embed what waits in a workspace for vectors, unless another process does it or it failed a moment ago."""
         if self._backfill.waits(workspace):
             self.work.run_due([workspace], seconds=seconds, tasks=[self._backfill.name])
+
+    def marked_for_embedding(self) -> frozenset[int]:
+        """Return the ids of the workspaces that are marked as having something to embed, by one question."""
+        return frozenset(place.id for place, _ in self.marked.look([self._backfill.name]))
+
+    def embed_marked(self, workspace: WorkspaceInfo, seconds: float) -> None:
+        """Embed what waits in a workspace that is marked, and settle its mark."""
+        self.marked.run_due([workspace], seconds=seconds, tasks=[self._backfill.name])
 
     def resume_patrol(self, workspace: WorkspaceInfo) -> int | None:
         """Go on with the patrol of a workspace that an earlier process left, in the background; returns its job."""

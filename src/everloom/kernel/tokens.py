@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -36,6 +36,13 @@ class Token:
     created_at: datetime
     expires_at: datetime | None
     state: _State
+
+
+@dataclass(frozen=True, slots=True)
+class ShownToken(Token):
+    """A token that somebody has shown, with its workspace as read in the same moment; None unless that is here."""
+
+    place: WorkspaceInfo | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +111,19 @@ class Tokens:
             after = unit.one("tokens.by_digest", digest=row["digest"])
         return _token_from(after or row, now)
 
-    def verify(self, secret: str) -> Token | None:
+    def verify(self, secret: str) -> ShownToken | None:
         """Return the valid token that a secret belongs to, or None."""
         digest = digest_of(secret)
         with self._store.read(NOWHERE) as unit:
             row = next(iter(unit.last("tokens.by_digest", digest=digest)), None)
         if row is None or not hmac.compare_digest(str(row["digest"]), digest):
             return None
-        token = _token_from(row, self._clock.now())
-        return token if token.state == "valid" else None
+        known = _token_from(row, self._clock.now())
+        if known.state != "valid":
+            return None
+        begun = from_micros(row["workspace_created_at"])
+        place = WorkspaceInfo(row["id"], row["workspace_name"], row["description"], row["time_zone"], begun)
+        return ShownToken(**asdict(known), place=place if row["workspace_state"] == "here" else None)
 
 
 def digest_of(secret: str) -> str:

@@ -6,8 +6,9 @@ INSERT INTO token (digest, name, name_key, allowed_workspace, read_only, created
 VALUES (:digest, :name, :name_key, :allowed, :read_only, :at, :expires_at, NULL);
 
 -- name: by_digest (global)
--- Find a token by the digest of its secret.
-SELECT t.digest, t.name, w.name AS workspace_name, t.read_only, t.created_at, t.expires_at, t.revoked_at
+-- Find a token by the digest of its secret, and its workspace, which whoever shows a token uses next.
+SELECT t.digest, t.name, w.name AS workspace_name, t.read_only, t.created_at, t.expires_at, t.revoked_at, w.id,
+w.description, w.time_zone, w.created_at AS workspace_created_at, w.state AS workspace_state
 FROM token AS t JOIN workspace AS w ON w.id = t.allowed_workspace WHERE t.digest = :digest;
 
 -- name: named (global)

@@ -85,7 +85,7 @@ class Entrance:
         if caller.read_only:
             refusal = refusal or Forbidden("this caller may only read", hint="use a server and a token that may write")
         workspace = loom.workspace(
-            caller.workspace,
+            caller.place or caller.workspace,
             session=caller.session,
             model_tier=caller.model_tier,
             refusal=refusal,
@@ -99,7 +99,7 @@ class Entrance:
     def look(self, workspace_id: int, token: Token | None) -> Workspace:
         """Return a workspace for a person who only looks: nothing is written, not even that somebody looked."""
         refusal = Forbidden("looking at a page writes nothing", hint="use the forms of the page")
-        return self.opening.take().workspace(self._reached(workspace_id, token).name, refusal=refusal)
+        return self.opening.take().workspace(self._reached(workspace_id, token), refusal=refusal)
 
     def act(self, name: str, workspace_id: int, token: Token | None) -> Workspace:
         """Return a workspace for a person who does something in it, called `name`."""
@@ -107,7 +107,7 @@ class Entrance:
         info, clues = self._reached(workspace_id, token), CallClues(token=token)
         if is_read_only(clues, self.process):
             raise refuse_write(name, clues, self.process)
-        workspace = self.opening.take().workspace(info.name, origin=OriginKind.PERSON)
+        workspace = self.opening.take().workspace(info, origin=OriginKind.PERSON)
         self.opening.follow(workspace.info)
         return workspace
 

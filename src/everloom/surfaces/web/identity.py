@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from everloom.errors import Forbidden
 from everloom.kernel.texts import LONGEST_NAME, name_key
+from everloom.kernel.tokens import ShownToken
 from everloom.wiring.wire.protocol import (
     ORIGIN_HEADER,
     READONLY_HEADER,
@@ -23,6 +24,7 @@ from everloom.wiring.wire.protocol import (
 
 if TYPE_CHECKING:
     from everloom.kernel.tokens import Token
+    from everloom.kernel.workspaces import WorkspaceInfo
 
 # Sent by clients of the older protocol, which are given one when they connect (`connections.py`).
 CONNECTION_HEADER = "mcp-session-id"
@@ -78,13 +80,16 @@ class Caller:
     read_only: bool
     model_tier: str | None = None
     origin: str | None = None
+    # The workspace itself, if whoever checked the token has read it just now.
+    place: WorkspaceInfo | None = None
 
 
 def caller_of(clues: CallClues, process: Process) -> Caller:
     """Identify the caller from all clues."""
     session, workspace = conversation_of(clues, process), workspace_of(clues, process)
     origin = from_header(clues.headers.get(ORIGIN_HEADER, "")).strip() or None
-    return Caller(session, workspace, is_read_only(clues, process), tier_of(clues, process), origin)
+    place = clues.token.place if isinstance(clues.token, ShownToken) else None
+    return Caller(session, workspace, is_read_only(clues, process), tier_of(clues, process), origin, place)
 
 
 def conversation_of(clues: CallClues, process: Process) -> str | None:

@@ -8,7 +8,7 @@ Refuses to know which store it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from threading import Event, Lock, Thread, Timer
 from typing import TYPE_CHECKING
@@ -24,6 +24,9 @@ log = logger_of(__name__)
 
 # How often the process looks for texts without vectors: soon enough to find by meaning what was said a moment ago.
 _EMBED_EVERY = 2.0
+# So many workspaces are asked themselves each time, in turn, whatever their marks say: of a model that was chosen anew
+# no mark tells.
+_ASKED = 10
 # One workspace with a long backlog must not keep the others waiting.
 _EMBED_SECONDS = 60.0
 # How long closing waits for a batch that is under way; an unfinished one is made again by whoever comes next.
@@ -39,6 +42,9 @@ class LazyLoom:
         self._open_it = open_it
         self._embeds = embeds
         self._followed: dict[int, WorkspaceInfo] = {}
+        # Whose patrols were gone on with, and how many workspaces had their turn to be asked.
+        self._resumed: set[int] = set()
+        self._asked = 0
         self._embedder: Thread | None = None
         self._stopping = Event()
         self._loom: Loom | None = None
@@ -89,21 +95,46 @@ class LazyLoom:
                 self._embedder.start()
 
     def _embed(self) -> None:
-        resumed: set[int] = set()
         while not self._stopping.wait(_EMBED_EVERY):
-            for workspace in tuple(self._followed.values()):
-                try:
-                    # Once: what somebody stops while this process runs stays stopped.
-                    if workspace.id not in resumed:
-                        if (job := self.take().resume_patrol(workspace)) is not None:
-                            log.info("the patrol in %s goes on as job %d", workspace.name, job)
-                        resumed.add(workspace.id)
-                    self.take().embed_waiting(workspace, _EMBED_SECONDS)
-                except WorkspaceGone:
-                    # It has moved to another store, and is somebody else's to embed.
-                    self._followed.pop(workspace.id, None)
-                except EverloomError as error:
-                    log.warning("the background work in %s failed: %s", workspace.name, error)
+            self.look_after()
+
+    def look_after(self) -> None:
+        """Do the background work of the workspaces that this process follows; costs little, however many they are."""
+        followed = tuple(self._followed.values())
+        turns = [followed[(self._asked + each) % len(followed)] for each in range(min(_ASKED, len(followed)))]
+        self._asked += len(turns)
+        for workspace in self._marked(followed):
+            self._work_in(workspace, lambda loom, place: loom.embed_marked(place, _EMBED_SECONDS))
+        for workspace in turns:
+            # Once: what somebody stops while this process runs stays stopped.
+            if workspace.id not in self._resumed and self._work_in(workspace, _resume):
+                self._resumed.add(workspace.id)
+            self._work_in(workspace, lambda loom, place: loom.embed_waiting(place, _EMBED_SECONDS))
+
+    def _marked(self, followed: Sequence[WorkspaceInfo]) -> list[WorkspaceInfo]:
+        """List those of the workspaces that are marked; one question, however many there are."""
+        # Fewer than are asked anyway need no marks.
+        if len(followed) <= _ASKED:
+            return []
+        try:
+            marked = self.take().marked_for_embedding()
+        except EverloomError as error:
+            log.warning("looking for texts without vectors failed: %s", error)
+            return []
+        return [each for each in followed if each.id in marked]
+
+    def _work_in(self, workspace: WorkspaceInfo, act: Callable[[Loom, WorkspaceInfo], None]) -> bool:
+        """Do something in the background; false if it failed."""
+        try:
+            act(self.take(), workspace)
+        except WorkspaceGone:
+            # It has moved to another store, and is somebody else's to embed.
+            self._followed.pop(workspace.id, None)
+        except EverloomError as error:
+            log.warning("the background work in %s failed: %s", workspace.name, error)
+        else:
+            return True
+        return False
 
     def warm_after(self, seconds: float) -> None:
         """Open the loom and load its embedder in a thread after a delay, unless that is done or under way."""
@@ -167,3 +198,9 @@ class LazyLoom:
             if self._loom is not None:
                 self._loom.close()
                 self._loom = None
+
+
+def _resume(loom: Loom, workspace: WorkspaceInfo) -> None:
+    """Go on with a patrol that an earlier process left."""
+    if (job := loom.resume_patrol(workspace)) is not None:
+        log.info("the patrol in %s goes on as job %d", workspace.name, job)
