@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from everloom.kernel.workspaces import Workspaces
 from everloom.loom import Loom, Workspace
 from everloom.store import Ids, Store, open_store
 from everloom.store.contract import StoreLimits
+from everloom.store.postgresql.opening import connect_for_units
 from tests.store.ground import NOW, as_superuser, asking, note, open_at, remove, rows_of
 from tests.store.trips import Trips, counted
 
@@ -249,3 +251,28 @@ def test_the_uses_of_one_answer_are_counted_each_once(workspace: Workspace, stor
     assert shown
     rows = rows_of(store_url, "SELECT item_id, count FROM access WHERE count > 0")
     assert {row["item_id"]: row["count"] for row in rows} == dict.fromkeys(shown, 1)
+
+
+def test_what_is_asked_together_is_sent_together(postgres_url: str) -> None:
+    state = b"SELECT state FROM pg_stat_activity WHERE pid = %s"
+    with (
+        closing(connect_for_units(postgres_url, "here", StoreLimits())) as connection,
+        closing(psycopg.connect(postgres_url, autocommit=True)) as beside,
+    ):
+        with connection.batch():
+            found = [connection.execute("SELECT %s::bigint AS number", (number,)) for number in range(20)]
+            # A server that had heard of the first would be busy with it until it has heard of the last.
+            for _ in range(20):
+                assert beside.execute(state, (connection.info.backend_pid,)).fetchone() == ("idle",)
+        assert [cursor.fetchall() for cursor in found] == [[{"number": number}] for number in range(20)]
+
+
+def test_one_question_alone_is_asked_without_beginning_and_end_and_stays_in_its_workspace(postgres_url: str) -> None:
+    with open_at(postgres_url) as loom:
+        mine, other = loom.workspace("mine"), loom.workspace("other")
+        mine.add([note("the ferry leaves at noon")])
+        counts = {}
+        for place in (mine, other):
+            with loom.store.read(place.info.id) as unit:
+                counts[place.name] = len(unit.last("kernel.due_all"))
+        assert counts["mine"] > 0 == counts["other"]

@@ -90,23 +90,26 @@ def begin_reading(workspace: int, patience: UnitLimits, *, may_rest: bool = Fals
     return [_READING, *patience.written(workspace, settings)]
 
 
-# Settings and the state of the workspace as two statements that stay prepared: most units read, and are short.
-_SHORT = (
-    "SELECT set_config('everloom.workspace', %(workspace)s::bigint::text, true), "
-    "set_config('statement_timeout', %(longest)s, true), set_config('lock_timeout', %(patience)s, true), "
-    "set_config('idle_in_transaction_session_timeout', '120s', true), "
-    f"set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '{EF_SEARCH}', true)"
+# Settings and the state of the workspace as one statement that stays prepared: most units read, and are short.
+_SETTINGS = {
+    "everloom.workspace": "%(workspace)s::bigint::text",
+    "statement_timeout": "%(longest)s",
+    "lock_timeout": "%(patience)s",
+    "idle_in_transaction_session_timeout": "'120s'",
+    "hnsw.iterative_scan": "'relaxed_order'",
+    "hnsw.ef_search": f"'{EF_SEARCH}'",
+}
+_AT_ONCE = "SELECT life.*, {settings} FROM ({life}) AS life"
+_SHORT = _AT_ONCE.format(
+    settings=", ".join(f"set_config('{name}', {value}, true)" for name, value in _SETTINGS.items()),
+    life=_SQL["kernel.life"].rstrip("; \n"),
 )
 
 
 def begin_shortly(workspace: int, limits: UnitLimits) -> list[tuple[str, dict[str, int | str] | None]]:
-    """Write the same for a server that is no cluster, as statements with their values."""
+    """Write the same for a server that is no cluster, as statements with their values; the first only begins."""
     times = {"longest": f"{limits.longest * 1000:.0f}ms", "patience": f"{limits.waiting * 1000:.0f}ms"}
-    return [
-        (_READING, None),
-        (_SHORT, {"workspace": workspace, **times}),
-        (_SQL["kernel.life"], {"workspace": workspace}),
-    ]
+    return [(_READING, None), (_SHORT, {"workspace": workspace, **times})]
 
 
 def enter_workspace(workspace: int) -> str:

@@ -8,7 +8,8 @@ server keeps none.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -52,10 +53,32 @@ class Connection(psycopg.Connection[DictRow]):
 
     silence: float = MIGRATION_SECONDS
 
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Send what is executed in the block together at its end, and wait for all of it once.
+
+        A pipeline of the driver sends each statement by itself, and looks for answers each time.
+        """
+        with self.lock:
+            self._check_connection_ok()
+            batch = self._pipeline = _Batch(self)
+        try:
+            with batch:
+                yield
+        finally:
+            with self.lock:
+                self._pipeline = None
+
     def wait(self, gen: Generator[Any, Any, _T], *how: Any, **more: Any) -> _T:
         """Wait for the server; close the connection if it is silent for too long."""
         try:
-            return super().wait(_attended(gen, self.silence), *how, **more)
+            wanted = next(gen)
+        except StopIteration as end:
+            # There was nothing to wait for.
+            result: _T = end.value
+            return result
+        try:
+            return super().wait(_attended(gen, wanted, self.silence), *how, **more)
         except _Silent:
             # Closed, because an answer that comes late would be taken for that to another question.
             self.pgconn.finish()
@@ -63,15 +86,28 @@ class Connection(psycopg.Connection[DictRow]):
             raise psycopg.OperationalError(message) from None
 
 
+class _Batch(psycopg.Pipeline):
+    """A pipeline that says nothing before it is complete."""
+
+    _is_complete = False
+
+    def _communicate_gen(self) -> Generator[Any, Any, None]:
+        if self._is_complete:
+            yield from super()._communicate_gen()
+
+    def _exit_gen(self) -> Generator[Any, Any, None]:
+        self._is_complete = True
+        yield from super()._exit_gen()
+
+
 class _Silent(Exception):
     """The server has been silent for too long."""
 
 
-def _attended(gen: Generator[Any, Any, _T], silence: float) -> Generator[Any, Any, _T]:
+def _attended(gen: Generator[Any, Any, _T], wanted: Any, silence: float) -> Generator[Any, Any, _T]:
     """Pass everything through between the socket and psycopg, unless nothing comes for too long."""
     deadline = time.monotonic() + silence
     try:
-        wanted = next(gen)
         while True:
             ready = yield wanted
             if ready:

@@ -19,6 +19,7 @@ from everloom.errors import SchemaMismatch, StoreBusy, StoreReplaced, WorkspaceL
 from everloom.store.address import redact
 from everloom.store.contract import (
     Numbers,
+    Row,
     Scrubbed,
     StoreHealth,
     StoreLimits,
@@ -128,16 +129,35 @@ class PostgresStore:
         self, workspace: int, statements: Sequence[BoundStatement]
     ) -> tuple[Connection, tuple[int, list[psycopg.Cursor[DictRow]]]]:
         """Begin a transaction that reads, and run its first statements in the same round trip."""
+        return self._begin_with(self._beginning(workspace), statements)
+
+    def ask_once(self, workspace: int, statement: BoundStatement) -> list[Row]:
+        """Ask one question in a unit of its own; a transaction of one question needs nobody to begin and end it."""
+        beginning = self._beginning(workspace)
+        if self.is_distributed:
+            statements = [statement, BoundStatement("COMMIT")]
+        else:
+            beginning, statements = beginning[1:], [statement]
+        connection, (_, cursors) = self._begin_with(beginning, statements)
+        try:
+            return cast("list[Row]", cursors[0].fetchall())
+        finally:
+            self.end(connection)
+
+    def _beginning(self, workspace: int) -> list[BoundStatement]:
+        """Write how a unit that reads begins."""
         limits = UnitLimits(self._limits.lock_seconds, self._limits.statement_seconds)
         if self.is_distributed:
-            beginning = [BoundStatement(each) for each in spread(begin_reading(workspace, limits))]
-        else:
-            beginning = [BoundStatement(*each) for each in begin_shortly(workspace, limits)]
+            return [BoundStatement(each) for each in spread(begin_reading(workspace, limits))]
+        return [BoundStatement(*each) for each in begin_shortly(workspace, limits)]
 
+    def _begin_with(
+        self, beginning: Sequence[BoundStatement], statements: Sequence[BoundStatement]
+    ) -> tuple[Connection, tuple[int, list[psycopg.Cursor[DictRow]]]]:
         def begin(connection: Connection) -> tuple[int, list[psycopg.Cursor[DictRow]]]:
             cursors: list[psycopg.Cursor[DictRow]] = []
             try:
-                with connection.pipeline():
+                with connection.batch():
                     for sql, values, prepare in (*beginning, *statements):
                         cursors.append(connection.execute(sql, values, binary=True, prepare=prepare))
             except psycopg.Error:
@@ -146,7 +166,7 @@ class PostgresStore:
             life = self._life_in(cursors[len(beginning) - 1])
             return life["ids_above"], cursors[len(beginning) :]
 
-        return self._begin(begin, limits.longest)
+        return self._begin(begin, self._limits.statement_seconds)
 
     def _explain(self, beginning: Sequence[psycopg.Cursor[DictRow]]) -> None:
         """Name a store that was replaced: it may lack the tables and columns of a unit's first statements."""
@@ -272,7 +292,7 @@ class PostgresStore:
                     found.append(cursor.fetchone())
             return found
         # One by one: Citus repeats on other nodes the whole text that a setting was part of.
-        with connection.pipeline():
+        with connection.batch():
             cursors = [connection.execute(each.encode(), prepare=False) for each in spread(begin)]
         return [cursor.fetchone() for cursor in cursors if cursor.description]
 

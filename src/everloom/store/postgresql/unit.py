@@ -149,7 +149,7 @@ class PostgresUnit:
             return [self._start(each) for each in statements]
         waiting, self._waiting = self._waiting, []
         # The first that fails keeps those behind it from running, and is the one whose error is raised.
-        with self._connection.pipeline():
+        with self._connection.batch():
             for sql, rows in waiting:
                 self._connection.cursor().executemany(sql, rows)
             return [self._start(each) for each in statements]
@@ -508,7 +508,11 @@ class ReadingUnit(PostgresUnit):
 
     def end(self) -> None:
         """Answer what is open and end the transaction, in one round trip; the connection is free for others."""
-        if self._held is not None or self._open or self._waiting:
+        if self._held is None and len(self._open) == 1 and not self._waiting:
+            (question,) = self._open
+            self._open.clear()
+            question.rows = self._store.ask_once(self.workspace, question.statement)
+        elif self._held is not None or self._open or self._waiting:
             self._reach([BoundStatement("COMMIT")])
         self.leave()
 
