@@ -96,10 +96,6 @@ UPDATE action SET state = 'expired', ended_at = :at WHERE workspace_id = :worksp
 -- Take forgotten words out of an action.
 UPDATE action SET input = :input, question = :question, result = :result WHERE workspace_id = :workspace AND id = :id;
 
--- name: tool_drop
--- Forget a tool.
-DELETE FROM hand_tool WHERE workspace_id = :workspace AND server = :server AND tool = :tool;
-
 -- name: place_last
 -- Find where the person last wrote, under their name or without one.
 SELECT channel, address FROM message

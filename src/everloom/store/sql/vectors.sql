@@ -84,10 +84,6 @@ WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :pers
 -- Delete the vectors of documents.
 DELETE FROM embedding WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
--- name: drop_model
--- Delete all vectors of a model.
-DELETE FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
-
 -- name: due
 -- List documents that have yet to be embedded.
 -- Newest first, because people ask for what they wrote last.

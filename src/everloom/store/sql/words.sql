@@ -141,11 +141,6 @@ FROM json_each(:points) AS p;
 -- Page through all documents in the order of their ids.
 SELECT item_id FROM document WHERE workspace_id = :workspace AND item_id > :after ORDER BY item_id LIMIT :limit;
 
--- name: document_counts
--- Count the documents of each kind, and the retired among them.
-SELECT kind, COUNT(*) AS count, COUNT(retired_at) AS retired FROM document
-WHERE workspace_id = :workspace GROUP BY kind ORDER BY kind;
-
 -- name: cover_add
 -- Record that a document is covered by another, which says the same and more.
 INSERT INTO cover (workspace_id, item_id, cover_id) VALUES (:workspace, :item, :cover) ON CONFLICT DO NOTHING;
