@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -44,6 +45,12 @@ def names_of_the_program() -> set[str]:
     return {name for room in rooms for name in names_used(room) if name.split(".")[0] in files}
 
 
+@cache
+def nodes_of(file: Path) -> list[ast.AST]:
+    """Read a module of the program, once for all tests."""
+    return [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+
+
 def called(call: ast.Call) -> str:
     """Say what a call calls, by its last name."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
@@ -54,7 +61,7 @@ def names_used(below: Path) -> set[str]:
     return {
         str(node.args[0].value)
         for file in below.rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for node in nodes_of(file)
         if isinstance(node, ast.Call)
         and called(node) in {"run", "send", "one", "all", "many", "ask", "last", "_execute", "_asked", "look_up"}
         and node.args
@@ -128,9 +135,9 @@ def test_there_is_no_statement_that_nobody_says() -> None:
     # The tests of units count items as the simplest thing to ask.
     said, patterns = {"kernel.item_counts"}, set()
     for file in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in nodes_of(file):
             if isinstance(node, ast.Constant):
-                said.add(node.value)
+                said.add(str(node.value))
             elif isinstance(node, ast.JoinedStr):
                 parts = (str(each.value) if isinstance(each, ast.Constant) else "*" for each in node.values)
                 patterns.add(tuple("".join(parts).split("*")))
