@@ -282,6 +282,11 @@ DELETE FROM access WHERE workspace_id = :workspace AND item_id IN (:*ids);
 INSERT INTO signal (workspace_id, id, target_id, verdict, reason, session_id, at)
 VALUES (:workspace, :id, :target, :verdict, :reason, :session, :at);
 
+-- name: signal_of
+-- List the verdicts on items, oldest first.
+SELECT id, target_id, verdict, reason, session_id, at FROM signal
+WHERE workspace_id = :workspace AND target_id IN (:*ids) ORDER BY id;
+
 -- name: signal_recent
 -- List the newest verdicts of one kind.
 SELECT id, target_id, verdict, reason, session_id, at FROM signal

@@ -18,6 +18,12 @@ from typing import Any, get_type_hints
 
 def returned_by(method: Any) -> Any:
     """Resolve the type that a verb returns."""
+    # By its function: a method that is bound would keep its workspace for as long as the process lives.
+    return _returned_by(getattr(method, "__func__", method))
+
+
+@cache
+def _returned_by(method: Any) -> Any:
     # Only that: the types of its parameters may live in modules that nobody needs for this.
     written = {"__annotations__": {"returned": method.__annotations__["return"]}, "__module__": method.__module__}
     return hints_of(type("Signature", (), written))["returned"]
