@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from psycopg import sql
 
 from everloom.clock import ManualClock, to_micros
 from everloom.kernel.search import Document, Scope
@@ -26,6 +27,8 @@ from everloom.store import Unit
 from everloom.store.contract import EVERYTHING, Probe, Reach
 from everloom.store.migrations import steps
 from everloom.store.postgresql import nearness
+from everloom.store.postgresql.opening import Connection
+from everloom.store.postgresql.store import PostgresStore
 from everloom.store.sqlite import vectors
 from everloom.store.sqlite.recent import IndexSize
 from tests.engines import PostgresServer
@@ -450,6 +453,31 @@ def test_an_index_of_vectors_whose_build_was_interrupted_is_built_again(
         assert loom.store.maintain(place.info.id) == built
         assert rows_of(postgres_url, valid) == [{"indisvalid": True}]
         assert loom.store.maintain(place.info.id) == ["statistics"]
+
+
+@pytest.mark.promise("index.agrees-with-documents")
+def test_an_index_of_vectors_is_built_in_memory_where_the_server_would_give_it_too_little(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearness, "LARGE", 20)
+    told: list[str] = []
+    connect = PostgresStore._connect
+
+    def listening(store: PostgresStore) -> Connection:
+        connection = connect(store)
+        connection.add_notice_handler(lambda notice: told.append(str(notice.message_primary)))
+        return connection
+
+    monkeypatch.setattr(PostgresStore, "_connect", listening)
+    role = "ALTER ROLE loom IN DATABASE {} SET maintenance_work_mem = '1MB'"
+    with psycopg.connect(as_superuser(postgres_url), autocommit=True) as server:
+        server.execute(sql.SQL(role).format(sql.Identifier(server.info.dbname)))
+    with open_at(postgres_url) as loom:
+        place = loom.workspace("james")
+        place.add([note(text) for text in generated(1_500)])
+        assert len(loom.store.maintain(place.info.id)) == 2
+    # "hnsw graph no longer fits into maintenance_work_mem after … tuples"
+    assert [text for text in told if "maintenance_work_mem" in text] == []
 
 
 NEAR = (

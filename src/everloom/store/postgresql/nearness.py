@@ -21,6 +21,10 @@ MOST = 24
 # How many candidates an index keeps while it searches. Recall of the nearest 50 among 200,000 and CPU: 100: .84, 4 ms;
 # 200: .92, 7 ms; 300: .96, 11 ms; 400: .97, 14 ms; 1,000: .996, 31 ms. Sorting all of them exactly takes 180 ms.
 EF_SEARCH = 400
+# What building an index keeps of each vector beside its numbers, in bytes, and how many megabytes one build may take.
+# A graph that does not fit is built on disk: of a million vectors, with PostgreSQL's 64 MB, not a third in an hour.
+_LINKS = 800
+_MOST_MEGABYTES = 2_000
 # How old the knowledge of other processes' indexes may be, in seconds. Until then vectors are sorted, which finds more.
 _AGE = 60.0
 _NAME = re.compile(r"embedding_near_(\d+)_(\d+)_(\d+)")
@@ -45,6 +49,11 @@ class NearIndex(NamedTuple):
             f"((vector::halfvec({dim})) halfvec_ip_ops) "
             f"WHERE workspace_id = {self.workspace} AND model_id = {self.model} AND perspective_id = {self.perspective}"
         )
+
+
+def megabytes_for(count: int, dim: int) -> int:
+    """Estimate the memory that building an index takes."""
+    return min(_MOST_MEGABYTES, 1 + count * (2 * dim + _LINKS) // 1_000_000)
 
 
 class NearIndexes:

@@ -51,7 +51,7 @@ from everloom.store.postgresql.beginning import (
     spread,
 )
 from everloom.store.postgresql.faults import is_lost, translate_error
-from everloom.store.postgresql.nearness import NearIndex, NearIndexes, lacking, superfluous
+from everloom.store.postgresql.nearness import NearIndex, NearIndexes, lacking, megabytes_for, superfluous
 from everloom.store.postgresql.opening import (
     GRACE_SECONDS,
     Connection,
@@ -65,6 +65,9 @@ from everloom.store.verifying import content_problems, derived_problems
 
 T = TypeVar("T")
 
+# Never less than whoever runs the server has chosen.
+_MEMORY = """SELECT set_config('maintenance_work_mem', %s, false)
+WHERE pg_size_bytes(current_setting('maintenance_work_mem')) < pg_size_bytes(%s)"""
 # A statement that writes, such as a batch of an import, may take longer than one that reads.
 _WRITE_SECONDS = 60.0
 _LIMITS = StoreLimits()
@@ -361,20 +364,20 @@ class PostgresStore:
         with self.read(workspace) as unit:
             counts = sorted(unit.all("vectors.counts"), key=lambda row: -row["count"])
             names = {row["name"]: row["is_empty"] for row in unit.all("vectors.indexes_all")}
-        dims = {
-            NearIndex(workspace, row["model_id"], row["perspective_id"]): row["dim"]
+        large = {
+            NearIndex(workspace, row["model_id"], row["perspective_id"]): row
             for row in counts
             if row["count"] >= nearness.LARGE
         }
-        for name in superfluous(names, workspace, dims, [name for name, is_empty in names.items() if is_empty]):
+        for name in superfluous(names, workspace, large, [name for name, is_empty in names.items() if is_empty]):
             self._administer(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
             names.pop(name)
-        wanted = [each for each in dims if each.name in names] + lacking(names, list(dims))
-        done = [self._index(each, dims[each]) for each in wanted]
+        wanted = [each for each in large if each.name in names] + lacking(names, list(large))
+        done = [self._index(each, large[each]["dim"], large[each]["count"]) for each in wanted]
         self._near.forget()
         return [name for name in done if name]
 
-    def _index(self, index: NearIndex, dim: int) -> str | None:
+    def _index(self, index: NearIndex, dim: int, count: int) -> str | None:
         """Create the partial index of one perspective if it is missing or broken, without blocking writers."""
         found = self._administer("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", index.name)
         if found and found["indisvalid"]:
@@ -382,7 +385,7 @@ class PostgresStore:
         if found and not self._is_being_built(index.name):
             # What an interrupted build leaves is never used and never finished, but every write keeps it up to date.
             self._administer(f"DROP INDEX CONCURRENTLY IF EXISTS {index.name}")
-        self._administer(index.definition(dim))
+        self._administer(index.definition(dim), megabytes=megabytes_for(count, dim))
         return index.name
 
     def _may_index(self) -> bool:
@@ -399,17 +402,23 @@ class PostgresStore:
         )
         return found is not None and found["count"] > 0
 
-    def _administer(self, statement: str, *given: str) -> DictRow | None:
-        """Run one maintenance statement outside any transaction."""
+    def _administer(self, statement: str, *given: str, megabytes: int = 0) -> DictRow | None:
+        """Run one maintenance statement outside any transaction, with no less memory than that."""
         # CREATE INDEX CONCURRENTLY is not allowed inside one.
         connection = self._pool.take()
         connection.silence = LONG_SECONDS
         try:
+            # A setting of the session: behind a pooler it could become that of a stranger's.
+            if megabytes and self._limits.prepared_statements:
+                connection.execute(_MEMORY, (f"{megabytes}MB", f"{megabytes}MB"), prepare=False)
             cursor = connection.execute(statement.encode(), given or None, prepare=False)
             return cursor.fetchone() if cursor.description else None
         except psycopg.Error as error:
             raise translate_error(error, self.address) from error
         finally:
+            if megabytes:
+                # The next one gets the server's setting again.
+                connection.close()
             self.end(connection)
 
     def scrub(self, *, at_most: int | None = None) -> Scrubbed:
