@@ -440,7 +440,7 @@ def round_trips(url: str, load: Load) -> dict[str, int]:
     return found
 
 
-def idle_look(url: str, home: Path, seconds: float) -> dict[str, Any]:
+def idle_look(url: str, home: Path, seconds: float, patience: float) -> dict[str, Any]:
     """Measure what a look of a worker costs that finds nothing to do."""
     words, given = command(url, home, "worker", "--once")
     subprocess.run(words, env=given, check=False, capture_output=True)
@@ -448,7 +448,7 @@ def idle_look(url: str, home: Path, seconds: float) -> dict[str, Any]:
     words, given = command(through, home, "--json", "worker", "--every", "1")
     # The first one does what is left, and what has to be done about workspaces that no worker has seen.
     with worker(words, given):
-        settle(relay)
+        settle(relay, patience)
     # Starting costs something, too: the difference between a short and a long life does not contain it.
     short, long = (live(words, given, relay, span) for span in (seconds, 3 * seconds))
     relay.close()
@@ -485,9 +485,9 @@ def worker(words: list[str], given: dict[str, str]) -> Iterator[subprocess.Popen
                 process.communicate(timeout=PATIENCE)
 
 
-def settle(relay: Relay) -> None:
+def settle(relay: Relay, patience: float) -> None:
     """Wait until hardly anything passes, but not for ever: a worker of old asks for all it can."""
-    end = time.monotonic() + 120.0
+    end = time.monotonic() + patience
     while time.monotonic() < end:
         before = relay.trips
         time.sleep(3.0)
@@ -515,7 +515,7 @@ def measured(url: str, load: Load, home: Path, chosen: argparse.Namespace) -> di
             watched = stack.enter_context(Watched(url, servers))
             found["http"] = run_clients([f"http://127.0.0.1:{port}" for port in ports], load, watched)
     if chosen.look_seconds:
-        found["idle_look"] = idle_look(url, home, chosen.look_seconds)
+        found["idle_look"] = idle_look(url, home, chosen.look_seconds, chosen.settle_seconds)
     return found
 
 
@@ -568,6 +568,9 @@ def main() -> None:
     parser.add_argument("--servers", type=int, default=2, help="that serve over HTTP; 0 for none")
     parser.add_argument("--seconds", type=float, default=30.0, help="for which clients call")
     parser.add_argument("--look-seconds", type=float, default=20.0, help="for which an idle worker looks; 0 for none")
+    parser.add_argument(
+        "--settle-seconds", type=float, default=600.0, help="after which a worker that still works counts as idle"
+    )
     parser.add_argument("--url", help="of a PostgreSQL database that belongs to this role")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
