@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
@@ -39,6 +40,10 @@ Lend = Callable[[], AbstractContextManager[str]]
 # AI clients keep their files where these say. A test must neither find nor change those of whoever runs it.
 for _name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "QWEN_HOME"):
     os.environ.pop(_name, None)
+
+# Some images forbid Python to keep its bytecode. Then every program that a test starts would compile the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Times vary on shared machines, so no deadline.
 _common: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
