@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,28 @@ class Ended:
 Call = Callable[..., Ended]
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str | None]:
-    """Variables that keep a command away from the home of whoever runs the tests."""
+def variables_in(folder: Path) -> dict[str, str | None]:
+    """Choose variables that keep a command away from the home of whoever runs the tests."""
     ours = {name: None for name in os.environ if name.startswith("EVERLOOM_") or name.endswith("_API_KEY")}
     places = {"HOME": "", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data"}
-    return {**ours, **{name: str(tmp_path / place) for name, place in places.items()}, "TZ": "UTC"}
+    return {**ours, **{name: str(folder / place) for name, place in places.items()}, "TZ": "UTC"}
+
+
+def command_line(environment: dict[str, str | None], address: str) -> Call:
+    """Make a command line inside this process that uses the store at a url."""
+
+    def call(*arguments: str, **extra: Any) -> Ended:
+        variables = {**environment, "EVERLOOM_STORE_URL": address}
+        ended = CliRunner(env=variables).invoke(root, arguments, **extra)
+        return Ended(ended.exit_code, ended.stdout, ended.stderr)
+
+    return call
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str | None]:
+    """Variables that keep a command in the folder of its test."""
+    return variables_in(tmp_path)
 
 
 @pytest.fixture
@@ -69,16 +86,7 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture
 def calling(environment: dict[str, str | None]) -> Callable[[str], Call]:
     """Make a command line that uses the store at a url."""
-
-    def at(address: str) -> Call:
-        def call(*arguments: str, **extra: Any) -> Ended:
-            variables = {**environment, "EVERLOOM_STORE_URL": address}
-            ended = CliRunner(env=variables).invoke(root, arguments, **extra)
-            return Ended(ended.exit_code, ended.stdout, ended.stderr)
-
-        return call
-
-    return at
+    return partial(command_line, environment)
 
 
 @pytest.fixture

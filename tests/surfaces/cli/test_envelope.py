@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import click
 import pytest
 
+from everloom.surfaces.cli.runtime import apart
 from everloom.surfaces.cli.runtime.command import Command, Group, shared_options
 from everloom.surfaces.cli.runtime.root import COMMANDS, root
 from everloom.surfaces.hooks.events import EVENTS
-from tests.surfaces.cli.conftest import Call, filled
+from tests.patience import PATIENCE
+from tests.surfaces.cli.conftest import Call, command_line, filled, variables_in
 from tests.surfaces.cli.knowing import KNOWING, known
 from tests.surfaces.cli.living import BEING, WEAVING, lived, woven
 from tests.surfaces.cli.talking import TALKING, talked
@@ -125,44 +129,84 @@ def path(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def example(path: str, call: Call, url: str, tmp_path: Path) -> list[str]:
-    """How to call a command so that it goes well, in a place that holds all it needs."""
+def at(folder: Path) -> str:
+    """The address of the store in a place."""
+    return f"sqlite://{folder}/loom.db"
+
+
+def furnish(folder: Path, path: str) -> dict[str, object]:
+    """Put into a place all that the commands of one sort need; give the ids of it."""
+    url = at(folder)
+    call = command_line(variables_in(folder), url)
     (item,) = filled(url, "James sails.")
-    call("backup", f"{tmp_path}/kept.db")
+    call("backup", f"{folder}/kept.db")
     call("token", "create", "old")
+    (folder / "talk.json").write_text(json.dumps([TALK]))
+    (folder / "own.jsonl").write_text('{"question": "Who sails?", "phrases": ["James"]}')
+    ids: dict[str, object] = {"id": item, **(known(url, folder) if path in KNOWING else {})}
+    ids |= lived(call, folder) if path in BEING else {}
+    ids |= woven(call, folder) if path in WEAVING else {}
+    ids |= talked(url, folder) if path in TALKING else {}
+    return ids
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, dict[str, object]]]:
+    """Furnish the place for a command, once for each sort of them: furnishing takes longer than most commands.
+
+    It is always the same place, for a graph is known by its folder; whatever a command left there is removed.
+    """
+    here, kept = tmp_path_factory.mktemp("here"), tmp_path_factory.mktemp("kept")
+    made: dict[str, dict[str, object]] = {}
+
+    def again(path: str) -> tuple[Path, dict[str, object]]:
+        shutil.rmtree(here)
+        sort = "".join(str(path in each) for each in (KNOWING, BEING, WEAVING, TALKING))
+        if sort in made:
+            shutil.copytree(kept / sort, here, symlinks=True)
+        else:
+            here.mkdir()
+            made[sort] = furnish(here, path)
+            shutil.copytree(here, kept / sort, symlinks=True)
+        return here, dict(made[sort])
+
+    return again
+
+
+@pytest.fixture
+def example(path: str, furnished: Callable[[str], tuple[Path, dict[str, object]]]) -> Iterator[Call]:
+    """Call a command so that it goes well, in a place that holds all it needs."""
+    folder, ids = furnished(path)
+    call = command_line(variables_in(folder), at(folder))
     if path == "people remove":
         call("people", "add", "Audrey")
     if path == "workspace disallow":
         call("workspace", "allow", "default")
     if path == "import":
-        call("export", f"{tmp_path}/exported")
+        call("export", f"{folder}/exported")
     if path == "separate":
         call("notes", "write", "plans.md", input="A boat.")
-    (tmp_path / "talk.json").write_text(json.dumps([TALK]))
-    (tmp_path / "own.jsonl").write_text('{"question": "Who sails?", "phrases": ["James"]}')
-    ids: dict[str, object] = dict(known(url, tmp_path)) if path in KNOWING else {}
     if path == "imports undo":
-        ids |= {"imported": call("import", f"{tmp_path}/talk.json", "--json").result["imports"][0]["id"]}
+        ids |= {"imported": call("import", f"{folder}/talk.json", "--json").result["imports"][0]["id"]}
     if path == "jobs stop":
         ids |= {"job": call("jobs", "start", "embed", "--json").result["id"]}
     if path.startswith("review"):
         ids |= {"held": call("remember", "Web.", "--about", "x", "--origin", "web", "--json").result["id"]}
-    ids |= lived(call, tmp_path) if path in BEING else {}
-    ids |= woven(call, tmp_path) if path in WEAVING else {}
-    ids |= talked(url, tmp_path) if path in TALKING else {}
-    return [*path.split(), *EXAMPLES[path].format(id=item, folder=tmp_path, **ids).split()]
+    yield partial(call, *path.split(), *EXAMPLES[path].format(folder=folder, **ids).split())
+    # A job goes on in a process of its own, and this place is the next command's.
+    for process in apart._away:
+        process.wait(PATIENCE)
 
 
-def test_every_command_answers_with_the_envelope(path: str, example: list[str], call: Call) -> None:
-    ended = call(*example, "--json")
+def test_every_command_answers_with_the_envelope(path: str, example: Call) -> None:
+    ended = example("--json")
     assert ended.envelope.keys() == {"ok", "command", "result"}
     assert ended.envelope["command"] == path
     assert ended.code == 0
 
 
-def test_every_command_writes_text_for_people(example: list[str], call: Call) -> None:
-    ended = call(*example)
+def test_every_command_writes_text_for_people(example: Call) -> None:
+    ended = example()
     assert ended.code == 0, ended.err
     assert ended.out.strip()
     assert not ended.out.startswith("{")
