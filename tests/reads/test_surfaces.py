@@ -14,10 +14,11 @@ from everloom.settings import Settings
 from everloom.surfaces.mcp.tools import tools_of
 from tests.reads.ground import calls, furnished, tree, whole
 from tests.surfaces.cli.conftest import Call, calling, environment, filled
+from tests.surfaces.cli.furnishing import TALK
 from tests.surfaces.cli.knowing import known
 from tests.surfaces.cli.living import lived, woven
 from tests.surfaces.cli.talking import talked
-from tests.surfaces.cli.test_envelope import EXAMPLES, LEAVES, TALK
+from tests.surfaces.cli.test_envelope import EXAMPLES, LEAVES
 from tests.surfaces.mcp.ground import refusal, serving, text_of
 
 __all__ = ["calling", "environment"]  # fixtures

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import click
 import pytest
 
-from everloom.surfaces.cli.runtime import apart
 from everloom.surfaces.cli.runtime.command import Command, Group, shared_options
 from everloom.surfaces.cli.runtime.root import COMMANDS, root
 from everloom.surfaces.hooks.events import EVENTS
-from tests.patience import PATIENCE
 from tests.surfaces.cli.conftest import Call, command_line, filled, variables_in
-from tests.surfaces.cli.knowing import KNOWING, known
-from tests.surfaces.cli.living import BEING, WEAVING, lived, woven
-from tests.surfaces.cli.talking import TALKING, talked
+from tests.surfaces.cli.furnishing import Furnished, at, furnished
+from tests.surfaces.cli.knowing import KNOWING
+from tests.surfaces.cli.living import BEING, WEAVING
+from tests.surfaces.cli.talking import TALKING
+
+__all__ = ["furnished"]  # a fixture
 
 # How to call each command so that it goes well: {id} is an item, {folder} a place for files.
 EXAMPLES = {
@@ -82,15 +81,6 @@ EXAMPLES = {
     **TALKING,
 }
 
-TALK = {
-    "sample_id": "one",
-    "conversation": {
-        "session_1_date_time": "1:56 pm on 8 May, 2023",
-        "session_1": [{"dia_id": "D1:1", "speaker": "James", "text": "I sail."}],
-    },
-    "qa": [{"question": "Who sails?", "category": 1, "evidence": ["D1:1"]}],
-}
-
 
 def loaded() -> dict[str, click.Command]:
     """Load every command."""
@@ -129,52 +119,8 @@ def path(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def at(folder: Path) -> str:
-    """The address of the store in a place."""
-    return f"sqlite://{folder}/loom.db"
-
-
-def furnish(folder: Path, path: str) -> dict[str, object]:
-    """Put into a place all that the commands of one sort need; give the ids of it."""
-    url = at(folder)
-    call = command_line(variables_in(folder), url)
-    (item,) = filled(url, "James sails.")
-    call("backup", f"{folder}/kept.db")
-    call("token", "create", "old")
-    (folder / "talk.json").write_text(json.dumps([TALK]))
-    (folder / "own.jsonl").write_text('{"question": "Who sails?", "phrases": ["James"]}')
-    ids: dict[str, object] = {"id": item, **(known(url, folder) if path in KNOWING else {})}
-    ids |= lived(call, folder) if path in BEING else {}
-    ids |= woven(call, folder) if path in WEAVING else {}
-    ids |= talked(url, folder) if path in TALKING else {}
-    return ids
-
-
-@pytest.fixture(scope="module")
-def furnished(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, dict[str, object]]]:
-    """Furnish the place for a command, once for each sort of them: furnishing takes longer than most commands.
-
-    It is always the same place, for a graph is known by its folder; whatever a command left there is removed.
-    """
-    here, kept = tmp_path_factory.mktemp("here"), tmp_path_factory.mktemp("kept")
-    made: dict[str, dict[str, object]] = {}
-
-    def again(path: str) -> tuple[Path, dict[str, object]]:
-        shutil.rmtree(here)
-        sort = "".join(str(path in each) for each in (KNOWING, BEING, WEAVING, TALKING))
-        if sort in made:
-            shutil.copytree(kept / sort, here, symlinks=True)
-        else:
-            here.mkdir()
-            made[sort] = furnish(here, path)
-            shutil.copytree(here, kept / sort, symlinks=True)
-        return here, dict(made[sort])
-
-    return again
-
-
 @pytest.fixture
-def example(path: str, furnished: Callable[[str], tuple[Path, dict[str, object]]]) -> Iterator[Call]:
+def example(path: str, furnished: Furnished) -> Call:
     """Call a command so that it goes well, in a place that holds all it needs."""
     folder, ids = furnished(path)
     call = command_line(variables_in(folder), at(folder))
@@ -192,10 +138,7 @@ def example(path: str, furnished: Callable[[str], tuple[Path, dict[str, object]]
         ids |= {"job": call("jobs", "start", "embed", "--json").result["id"]}
     if path.startswith("review"):
         ids |= {"held": call("remember", "Web.", "--about", "x", "--origin", "web", "--json").result["id"]}
-    yield partial(call, *path.split(), *EXAMPLES[path].format(folder=folder, **ids).split())
-    # A job goes on in a process of its own, and this place is the next command's.
-    for process in apart._away:
-        process.wait(PATIENCE)
+    return partial(call, *path.split(), *EXAMPLES[path].format(folder=folder, **ids).split())
 
 
 def test_every_command_answers_with_the_envelope(path: str, example: Call) -> None:

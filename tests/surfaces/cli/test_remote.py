@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,11 @@ from everloom.kernel.tokens import Tokens
 from everloom.settings import Settings
 from everloom.surfaces.cli.runtime.root import COMMANDS
 from tests.remote.ground import served
-from tests.surfaces.cli.conftest import Call, filled, opened
-from tests.surfaces.cli.knowing import KNOWING, known
-from tests.surfaces.cli.living import BEING, WEAVING, lived, woven
-from tests.surfaces.cli.talking import TALKING, talked
+from tests.surfaces.cli.conftest import Call, command_line, filled, opened
+from tests.surfaces.cli.furnishing import Furnished, at, furnished
 from tests.surfaces.cli.test_envelope import EXAMPLES, LEAVES
+
+__all__ = ["furnished"]  # a fixture
 
 pytestmark = pytest.mark.xdist_group("a server in a thread")
 
@@ -59,10 +60,15 @@ FAR = [path for path in LEAVES if path not in ALONE | FIRST_WORDS]
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str | None]:
     """One home for the server in this process and for every command."""
-    for name, place in {"HOME": "", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data"}.items():
-        monkeypatch.setenv(name, str(tmp_path / place))
-    monkeypatch.setenv("TZ", "UTC")
+    settle(tmp_path, monkeypatch)
     return {}
+
+
+def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a folder the home of this process."""
+    for name, place in {"HOME": "", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data"}.items():
+        monkeypatch.setenv(name, str(folder / place))
+    monkeypatch.setenv("TZ", "UTC")
 
 
 @pytest.fixture
@@ -72,36 +78,42 @@ def url(made_file: Path, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/loom.db"
 
 
+@contextmanager
+def serving(url: str) -> Iterator[str]:
+    """Lend the address of a server of that store."""
+    with served(url, Settings.model_validate({"llm": {"large": "scripted:echo"}})) as server:
+        yield server.url
+
+
 @pytest.fixture
 def far(url: str, calling: Callable[[str], Call]) -> Iterator[Call]:
     """A command line that uses a server of that store."""
-    with served(url, Settings.model_validate({"llm": {"large": "scripted:echo"}})) as server:
-        yield calling(server.url)
+    with serving(url) as address:
+        yield calling(address)
 
 
-def written(path: str, item: int, call: Call, url: str, folder: Path) -> list[str]:
-    """Write an example of a command, after everything that it needs was stored here."""
-    ids: dict[str, object] = dict(known(url, folder)) if path in KNOWING else {}
+def written(path: str, call: Call, folder: Path, ids: dict[str, object]) -> list[str]:
+    """Write an example of a command, after the rest of what it needs was stored here."""
     if path == "jobs stop":
         ids |= {"job": call("jobs", "start", "embed", "--json").result["id"]}
     if path.startswith("review"):
         ids |= {"held": call("remember", "Web.", "--about", "x", "--origin", "web", "--json").result["id"]}
-    ids |= lived(call, folder) if path in BEING else {}
-    ids |= woven(call, folder) if path in WEAVING else {}
-    ids |= talked(url, folder) if path in TALKING else {}
-    return [*path.split(), *EXAMPLES[path].format(id=item, folder=folder, **ids).split()]
+    return [*path.split(), *EXAMPLES[path].format(folder=folder, **ids).split()]
 
 
 @pytest.mark.promise("remote.command-line")
 @pytest.mark.parametrize("path", FAR)
-def test_a_command_works_on_a_server(path: str, call: Call, far: Call, url: str, tmp_path: Path) -> None:
-    (item,) = filled(url, "James sails.")
-    example = written(path, item, call, url, tmp_path)
+def test_a_command_works_on_a_server(path: str, furnished: Furnished, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, ids = furnished(path)
+    settle(folder, monkeypatch)
+    example = written(path, command_line({}, at(folder)), folder, ids)
     example = [each for each in example if each != "--all"]
-    ended = far(*example, "--json")
-    assert ended.code == 0, ended.out + ended.err
-    assert ended.envelope["command"] == path
-    text = far(*example)
+    with serving(at(folder)) as address:
+        far = command_line({}, address)
+        ended = far(*example, "--json")
+        assert ended.code == 0, ended.out + ended.err
+        assert ended.envelope["command"] == path
+        text = far(*example)
     if text.code == 0:
         assert text.out.strip()
         assert not text.out.startswith("{")
