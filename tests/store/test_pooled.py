@@ -63,7 +63,7 @@ def settings_of(connection: psycopg.Connection[object]) -> list[str]:
 
 @pytest.mark.promise("store.pooled")
 def test_a_process_opens_no_more_connections_than_the_settings_say(postgres_url: str) -> None:
-    store = open_store(postgres_url, SystemClock(), StoreLimits(connections=2, lock_seconds=0.2))
+    store = open_store(postgres_url, SystemClock(), StoreLimits(connections=2, lock_seconds=0.2, statement_seconds=0.5))
     try:
         with store.read(1) as one, store.read(1) as other, store.read(1) as third:
             assert one.all("kernel.item_counts") == other.all("kernel.item_counts") == []
