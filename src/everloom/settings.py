@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import available_timezones
@@ -50,7 +51,13 @@ def local_zone() -> str:
         # On Linux and macOS a link into the time zone database; a copied file has no name, and UTC is then the guess.
         parts = Path("/etc/localtime").resolve().parts
         zone = "/".join(parts[parts.index("zoneinfo") + 1 :]) if "zoneinfo" in parts else ""
-    return zone if zone in available_timezones() else "UTC"
+    return zone if zone in _zones() else "UTC"
+
+
+@cache
+def _zones() -> frozenset[str]:
+    # Listing them reads the whole database, which takes far longer than all other settings together.
+    return frozenset(available_timezones())
 
 
 def data_directory() -> Path:

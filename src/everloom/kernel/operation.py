@@ -14,8 +14,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import cache
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from everloom.clock import Clock, to_micros, zone_named
@@ -362,13 +363,14 @@ class Operation:
             with self.write(name, asked=asked) as transaction:
                 return act(transaction)
         # Looked up under the write lock: of two equal requests at the same time, the second finds the receipt.
+        adapter = _adapter(cast("Hashable", shape))
         with self.write(name, asked=[*asked, receipt_of(key)]) as transaction:
             known = read_receipt(transaction.found[-1], key, name, request)
             if known is not None:
-                first: T = _adapter(shape).validate_python(known["answer"])
+                first: T = adapter.validate_python(known["answer"])
                 return first
             answer = act(replace(transaction, found=transaction.found[:-1]))
-            receipt = {"answer": _adapter(shape).dump_python(answer, mode="json")}
+            receipt = {"answer": adapter.dump_python(answer, mode="json")}
             keep_receipt(transaction.unit, key, name, request, receipt, transaction.at)
             return answer
 
@@ -451,7 +453,8 @@ class Look:
             act(transaction)
 
 
-def _adapter(shape: type[T]) -> Any:
+@cache
+def _adapter(shape: Any) -> Any:
     from pydantic import TypeAdapter  # noqa: PLC0415  only writes that may be repeated need it
 
     return TypeAdapter(shape)

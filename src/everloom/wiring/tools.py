@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -68,7 +69,7 @@ def verb_tools(faculty: object, zone: ZoneInfo) -> list[AgentTool]:
 def _tool_of(verb: Verb, faculty: object, zone: ZoneInfo) -> AgentTool:
     form = _AGENT_FORMS.get(verb.name)
     fixed = form.fixed if form else {}
-    arguments = Arguments(verb.tool, [each for each in verb.parameters if each.name not in fixed])
+    arguments = _arguments_of(verb)
 
     def use(given: Mapping[str, Any], key: str | None = None) -> str:
         own = fixed if key is None else {**fixed, "idempotency_key": key}
@@ -86,6 +87,13 @@ def _tool_of(verb: Verb, faculty: object, zone: ZoneInfo) -> AgentTool:
         return bool(given.get("confirm")) if is_erasing else verb.effect.writes
 
     return AgentTool(spec, use, lambda given: is_erasing and acts(given), acts, use)
+
+
+@cache
+def _arguments_of(verb: Verb) -> Arguments:
+    """Read what the agent may say to a verb; once for all turns, since that takes longer than the rest of a tool."""
+    form = _AGENT_FORMS.get(verb.name)
+    return Arguments(verb.tool, [each for each in verb.parameters if form is None or each.name not in form.fixed])
 
 
 def write_answer(value: object) -> str:
