@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from threading import Event
 from typing import NoReturn
 
 from everloom.clock import SystemClock
+from everloom.kernel.work.holder import this_holder
 from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.conversation.queue import Queue
 from everloom.models.embed import EmbeddingTask
@@ -37,7 +37,7 @@ def converse(url: str, server_url: str, screen: str) -> None:
     """Answer and deliver until killed."""
     with open_place(url, SystemClock()) as loom:
         setup = setup_of(loom, Path(screen).parent, server_url, gather_seconds=0.02, compact_at=COMPACT_AT)
-        talk = conversation_in(elsewhere(setup, f"{socket.gethostname()}:{os.getpid()}:run"), [])
+        talk = conversation_in(elsewhere(setup, this_holder()), [])
         deliver(talk, screen)
         Queue(talk, answered=lambda _: deliver(talk, screen)).run(Event())
 
