@@ -10,6 +10,7 @@ import pytest
 from everloom.clock import ManualClock
 from everloom.graph import Graph
 from everloom.loom import Loom, Workspace
+from tests.conftest import copy_store
 from tests.graph.ground import NOW, open_with
 
 
@@ -45,8 +46,9 @@ def graph(workspace: Workspace) -> Graph:
 
 
 @pytest.fixture
-def quick_loom(tmp_path: Path, directory: Path, clock: ManualClock) -> Iterator[Loom]:
+def quick_loom(made_file: Path, tmp_path: Path, directory: Path, clock: ManualClock) -> Iterator[Loom]:
     """A loom on SQLite, for what has nothing to do with the engine."""
+    copy_store(made_file, tmp_path)
     with open_with(f"sqlite:///{tmp_path}/loom.db", directory, clock) as opened:
         yield opened
 

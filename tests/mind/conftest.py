@@ -10,8 +10,7 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.loom import Loom
-from tests.conftest import EACH_ENGINE
-from tests.engines import PostgresServer
+from tests.conftest import EACH_ENGINE, Lend
 from tests.mind.notebook import Notebook, notebook_in, open_shelf, sleep_until_morning
 from tests.mind.worlds import NOW, World, conversation_in, open_place, setup_of
 from tests.scripted.claude import ClaudeServer
@@ -38,8 +37,8 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         with open_place(url, ManualClock(NOW)) as loom:
             yield url, loom
         return
-    server: PostgresServer = request.getfixturevalue("postgres_server")
-    with server.database() as url, open_place(url, ManualClock(NOW)) as loom:
+    lend: Lend = request.getfixturevalue("made_database")
+    with lend() as url, open_place(url, ManualClock(NOW)) as loom:
         yield url, loom
 
 
@@ -70,8 +69,8 @@ def shared_loom(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         with open_shelf(f"sqlite:///{tmp_path_factory.mktemp('shared')}/loom.db") as loom:
             yield loom
         return
-    server: PostgresServer = request.getfixturevalue("postgres_server")
-    with server.database() as url, open_shelf(url) as loom:
+    lend: Lend = request.getfixturevalue("made_database")
+    with lend() as url, open_shelf(url) as loom:
         yield loom
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from everloom.loom import Workspace, open_loom
 from everloom.settings import Settings
+from tests.conftest import copy_store
 from tests.patience import PATIENCE
 from tests.surfaces.channels.telegram_stub import TelegramStub
 
@@ -37,8 +38,9 @@ def place(store_url: str, tmp_path: Path) -> Iterator[Workspace]:
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Iterator[Workspace]:
+def here(made_file: Path, tmp_path: Path) -> Iterator[Workspace]:
     """A workspace that talks, in a file: for what no engine can change."""
+    copy_store(made_file, tmp_path)
     with open_loom(f"sqlite://{tmp_path}/loom.db", settings=settings_for(tmp_path)) as loom:
         yield loom.workspace()
 
