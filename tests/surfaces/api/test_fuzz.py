@@ -25,7 +25,7 @@ from tests.surfaces.mcp.ground import SETTINGS, server_process
 
 pytestmark = pytest.mark.xdist_group("a server process")
 
-FEW = 400
+FEW = 200
 MANY = int(os.environ.get("EVERLOOM_TEST_FUZZ_CASES", "10000"))
 WORDS = ("James", "Audrey", "the red boat", "plans.md", "SOLVES", "2026-01-01", "general", "terminal")
 
