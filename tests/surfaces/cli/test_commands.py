@@ -380,7 +380,9 @@ def test_doctor_warns_of_an_embedder_that_is_down_while_another_answers(call: Ca
     assert states["embedder static:wordllama-256"] == "ok"
 
 
-def test_doctor_asks_language_models_only_when_told(call: Call) -> None:
+def test_doctor_asks_language_models_only_when_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    # It tries as often as ever, without the pauses between.
+    monkeypatch.setattr("everloom.models.transport.RetryPolicy.wait", lambda *_: 0.0)
     call("init")
     call("config", "set", "provider.ollama_base", "http://127.0.0.1:9")
     call("config", "set", "llm.large", "ollama:nobody")
