@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp.types import Tool, ToolAnnotations
@@ -91,9 +91,11 @@ class VerbTool:
         return getattr(self.faculty.reach(workspace, chosen), self.verb.name)(**read)
 
 
-def tools_of(tools: str = DEFAULT) -> list[VerbTool]:
+@cache
+def tools_of(tools: str = DEFAULT) -> tuple[VerbTool, ...]:
     """List the tools of toolsets and single tools, given with commas between them, in the order clients see them."""
-    return [VerbTool(each.name, served(each.faculty), each.verb) for each in chosen_verbs(tools)]
+    # Kept: each describes its arguments when it is first asked, which takes longer than to open a small store.
+    return tuple(VerbTool(each.name, served(each.faculty), each.verb) for each in chosen_verbs(tools))
 
 
 def _annotations(effect: Effect) -> ToolAnnotations:
