@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
+import psutil
 import pytest
 
 from everloom.errors import Forbidden
@@ -19,6 +22,7 @@ from everloom.surfaces.channels.gateway import Gateway, GatewayPlan
 from everloom.surfaces.channels.inbox import Inbox
 from everloom.surfaces.channels.kinds import CHANNELS
 from everloom.surfaces.channels.marks import SPACE, Marks
+from everloom.surfaces.channels.services.calls import Calls
 from tests.patience import PATIENCE, wait_until
 from tests.surfaces.channels.conftest import settings_for
 from tests.surfaces.channels.stubs.discord import DiscordStub
@@ -240,3 +244,30 @@ def test_empty_lists_are_a_notice_and_a_wrong_token_ends_the_start(here: Workspa
     with pytest.raises(Forbidden) as caught, running(here, service, secrets=wrong):
         pass
     assert [secret for secret in service.secrets if secret in str(caught.value)] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a full queue makes callers wait on Linux")
+def test_a_call_that_was_connecting_when_its_service_was_closed_leaves_no_connection_open() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as door:
+        place = door.getsockname()
+        # The queue has room for one; whoever comes next is connected when that one has been let in.
+        with socket.create_connection(place):
+            calls = Calls("Matrix", f"http://127.0.0.1:{place[1]}", hint="")
+            caller = Thread(target=calls.call, args=("GET", "sync", "token"))
+            caller.start()
+            wait_until(lambda: ("SYN_SENT", place) in connecting(), "the call to connect")
+            calls.close()
+            door.accept()[0].close()
+            late, _ = door.accept()
+        with late:
+            assert late.recv(1_000).startswith(b"GET /sync")
+            late.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+            # A connection that nobody closed would be a warning, and warnings are errors.
+            assert late.recv(1_000) == b""
+        caller.join(PATIENCE)
+        assert not caller.is_alive()
+
+
+def connecting() -> list[tuple[str, object]]:
+    """List the connections of this process with their state, by whom they lead to."""
+    return [(each.status, each.raddr) for each in psutil.Process().net_connections()]

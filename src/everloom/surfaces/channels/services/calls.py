@@ -69,6 +69,9 @@ class Calls:
             answer = self._client.request(
                 method, path, json=body, params=query, headers={"authorization": token}, timeout=seconds
             )
+            if self._client.is_closed:
+                # Closed while this call was connecting: its connection came too late to be closed with the others.
+                answer.extensions["network_stream"].close()
         # Only an error before the request was sent proves that nothing arrived; after that nobody can tell.
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise ServiceBusy(f"{self.service} cannot be reached ({type(error).__name__})") from None
