@@ -94,14 +94,18 @@ class PostgresServer:
         account = server_account()
         if account is not None:
             os.chown(home, account.pw_uid, account.pw_gid)
+        # At once: by itself, a server that is busy takes minutes for the checkpoint with which a copy begins.
         standby._run(
-            "pg_basebackup", "-D", str(standby.data), "-h", str(self.home), "-U", "postgres", "-R", "-X", "stream"
+            "pg_basebackup", "-D", str(standby.data), "-h", str(self.home), "-U", "postgres", "-R", "-c", "fast"
         )
         with (standby.data / "postgresql.conf").open("a") as settings:
             settings.write(f"unix_socket_directories = '{home}'\n")
         standby._pg_ctl("start", "-w", "-t", f"{PATIENCE:.0f}", "-l", str(standby.log))
         self._administer("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self._administer("SELECT pg_reload_conf()")
+        # What was committed a moment ago, without it, has to be there, too.
+        self._wait_for_standby("sync_state = 'sync'")
+        self._wait_for_standby(f"flush_lsn >= '{self._ask('SELECT pg_current_wal_flush_lsn()')}'")
         return standby
 
     def promote(self) -> None:
@@ -144,6 +148,15 @@ class PostgresServer:
     def _administer(self, statement: str, *names: str, database: str = "postgres") -> None:
         with closing(psycopg.connect(self.url(database, "postgres"), autocommit=True)) as connection:
             connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+
+    def _ask(self, statement: str) -> Any:
+        with closing(psycopg.connect(self.url("postgres", "postgres"), autocommit=True)) as connection:
+            row = connection.execute(statement.encode()).fetchone()
+        return row and row[0]
+
+    def _wait_for_standby(self, state: str) -> None:
+        found = f"SELECT count(*) FROM pg_stat_replication WHERE {state}"
+        wait_until(lambda: self._ask(found), f"a standby with {state}", step=0.05)
 
     def _create_cluster(self) -> None:
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from tests.engines import PostgresServer
-from tests.histories.surfaces import HttpServer, Surface
+from tests.histories.surfaces import HttpServer, Program
 from tests.patience import wait_until
 
 
@@ -34,41 +34,55 @@ class Fault(ABC):
         """Let it happen once, and end."""
 
 
-def living(surfaces: Sequence[Surface]) -> list[Surface]:
-    """List the surfaces whose process runs now."""
-    return [each for each in surfaces if each.process is not None and each.process.poll() is None]
+def living(programs: Sequence[Program]) -> list[Program]:
+    """List the programs whose process runs now."""
+    return [each for each in programs if each.process is not None and each.process.poll() is None]
 
 
 class Kill(Fault):
-    """`kill -9` of a client's process or of the server that several clients share."""
+    """`kill -9` of a client's process, of a worker, or of a server that several clients share."""
 
-    def __init__(self, surfaces: Sequence[Surface]) -> None:
+    def __init__(self, programs: Sequence[Program]) -> None:
         super().__init__()
-        self._surfaces = surfaces
+        self._programs = programs
 
     def strike(self, chance: random.Random) -> None:
         """Kill one process at any moment of its work."""
         time.sleep(chance.uniform(0.0, 0.05))
-        targets = living(self._surfaces)
+        targets = living(self._programs)
         if not targets:
             return
         target = chance.choice(targets)
         target.kill()
         self.count += 1
-        if isinstance(target, HttpServer):
-            target.start()
+        target.revive()
+
+
+class Stop(Fault):
+    """SIGTERM to a server or a worker: it ends what it has begun, and somebody starts it again."""
+
+    def __init__(self, programs: Sequence[Program]) -> None:
+        super().__init__()
+        self._programs = programs
+
+    def strike(self, chance: random.Random) -> None:
+        """Stop one process and start it again."""
+        target = chance.choice(self._programs)
+        target.end()
+        self.count += 1
+        target.revive()
 
 
 class Freeze(Fault):
     """A process that stops in the middle of its work, perhaps while it holds a lock, and goes on later."""
 
-    def __init__(self, surfaces: Sequence[Surface]) -> None:
+    def __init__(self, programs: Sequence[Program]) -> None:
         super().__init__()
-        self._surfaces = surfaces
+        self._programs = programs
 
     def strike(self, chance: random.Random) -> None:
         """Stop one process for a moment."""
-        targets = living(self._surfaces)
+        targets = living(self._programs)
         if not targets:
             return
         process = chance.choice(targets).process
@@ -85,9 +99,9 @@ class Freeze(Fault):
 class FullDisk(Fault):
     """No file of the store may grow: what a full disk does to every process that has it open."""
 
-    def __init__(self, surfaces: Sequence[Surface], file: Path) -> None:
+    def __init__(self, programs: Sequence[Program], file: Path) -> None:
         super().__init__()
-        self._surfaces = surfaces
+        self._programs = programs
         self._file = file
 
     def strike(self, chance: random.Random) -> None:
@@ -95,7 +109,7 @@ class FullDisk(Fault):
         # The limit is on each file, so the smaller one, which is the log as a rule, decides.
         log = self._file.with_name(f"{self._file.name}-wal")
         most = log.stat().st_size if log.exists() else self._file.stat().st_size
-        targets = [each.process for each in living(self._surfaces) if each.process is not None]
+        targets = [each.process for each in living(self._programs) if each.process is not None]
         for process in targets:
             with suppress(psutil.NoSuchProcess, ProcessLookupError):
                 resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
@@ -163,32 +177,56 @@ class ServerGone(Fault):
 
 
 class Failover(Fault):
-    """The primary of PostgreSQL is killed for good, and its synchronous standby takes over; it happens once."""
+    """The primary of PostgreSQL is killed for good, and its synchronous standby takes over.
 
-    def __init__(self, primary: PostgresServer, standby: PostgresServer) -> None:
+    With `programs`, one of them is killed at the same time, and starts when there is a primary again. With `is_lasting`
+    the place of the former primary is taken by a new standby, so that it can happen again; otherwise it happens once.
+    """
+
+    def __init__(
+        self,
+        primary: PostgresServer,
+        standby: PostgresServer,
+        programs: Sequence[Program] = (),
+        *,
+        is_lasting: bool = False,
+    ) -> None:
         super().__init__()
-        self._primary = primary
-        self._standby = standby
+        self.primary = primary
+        self.standby = standby
+        self._programs = programs
+        self._is_lasting = is_lasting
 
     def strike(self, chance: random.Random) -> None:
         """Let the standby take over after a while."""
-        if self.count == 0:
-            time.sleep(chance.uniform(0.5, 1.5))
-            self._primary.kill()
-            self._standby.promote()
-            self.count += 1
+        if self.count and not self._is_lasting:
+            return
+        time.sleep(chance.uniform(0.5, 1.5))
+        self.primary.kill()
+        victims = chance.sample(living(self._programs), min(1, len(self._programs)))
+        for victim in victims:
+            victim.kill()
+        self.standby.promote()
+        for victim in victims:
+            victim.revive()
+        self.count += 1
+        if self._is_lasting:
+            former = self.primary
+            self.primary = self.standby
+            former.remove()
+            self.standby = self.primary.make_standby(former.home)
 
 
 class ServerFrozen(Fault):
     """All processes of PostgreSQL stop for a moment, with their connections open."""
 
-    def __init__(self, server: PostgresServer) -> None:
+    def __init__(self, server: Callable[[], PostgresServer]) -> None:
         super().__init__()
         self._server = server
 
     def strike(self, chance: random.Random) -> None:
         """Stop the server for a moment."""
-        postmaster = psutil.Process(self._server.pid)
+        postmaster = psutil.Process(self._server().pid)
         processes = [postmaster, *postmaster.children(recursive=True)]
         for process in processes:
             with suppress(psutil.NoSuchProcess):
@@ -202,4 +240,7 @@ class ServerFrozen(Fault):
 
 def counts(faults: Sequence[Fault]) -> Counter[str]:
     """Say how often each kind has struck."""
-    return Counter({type(fault).__name__: fault.count for fault in faults})
+    found: Counter[str] = Counter()
+    for fault in faults:
+        found[type(fault).__name__] += fault.count
+    return found

@@ -122,7 +122,7 @@ def _check_word(word: str, about: Sequence[Call], count: int, is_judged: bool) -
     if len(ids) > 1:
         yield Violation("one write was answered with two ids", word, tuple(adds))
     for look in looks:
-        rule = _wrong_look(look, adds, forgets)
+        rule = _wrong_look(look, adds, forgets) or _unseen_again(look, looks, forgets)
         if rule is not None:
             yield Violation(rule, word, tuple(about))
 
@@ -133,6 +133,8 @@ def _check_end(
     heard_of = any(call.outcome == "ok" for call in adds)
     if heard_of and not forgets and count == 0:
         yield Violation("an acknowledged write is lost", word, tuple(about))
+    elif any(call.act == "look" and call.answer for call in about) and not forgets and count == 0:
+        yield Violation("what was read is lost", word, tuple(about))
     if count > 1:
         yield Violation("one write is there twice", word, tuple(about))
     if count and not adds:
@@ -154,6 +156,13 @@ def _wrong_look(look: Call, adds: Sequence[Call], forgets: Sequence[Call]) -> st
     if gone_at < look.began and all(call.ended < gone_at for call in adds):
         return "a read saw what was forgotten"
     return None
+
+
+def _unseen_again(look: Call, looks: Sequence[Call], forgets: Sequence[Call]) -> str | None:
+    """Name a look that does not see what an earlier one saw, although nobody had heard that it was written."""
+    was_seen = any(each.answer and each.ended < look.began for each in looks)
+    may_be_gone = any(call.began < look.ended for call in forgets)
+    return "what was read is unseen again" if not look.answer and was_seen and not may_be_gone else None
 
 
 def _disorder(calls: Iterable[Call]) -> Iterable[Violation]:

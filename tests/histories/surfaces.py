@@ -22,7 +22,7 @@ from typing import Any
 import httpx2
 
 from tests.histories.worker import NOTE
-from tests.patience import PATIENCE, reading, wait_until
+from tests.patience import PATIENCE, finish, reading, wait_until
 from tests.surfaces.mcp.ground import PROGRAM, ROOT, environment
 
 PLACE = "harbour"
@@ -66,16 +66,61 @@ def tool_of(request: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     raise AssertionError(f"there is no tool for {request}")
 
 
-class Surface(ABC):
-    """One way in; `process` is what a fault may hit."""
+class Program:
+    """A program of ours on the store of a trial; `process` is what a fault may hit."""
+
+    def __init__(self, url: str, home: Path, **settings: str) -> None:
+        self.url = url
+        self.home = home
+        self.settings = settings
+        self.process: subprocess.Popen[str] | None = None
+
+    def spawn(self, *command: str) -> subprocess.Popen[str]:
+        """Start a process that the trial owns, with pipes on both sides."""
+        # One thread each, as many processes share few cores.
+        environ = {
+            **environment(self.home, EVERLOOM_STORE__URL=self.url, OPENBLAS_NUM_THREADS="1", **self.settings),
+            "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
+        }
+        with (self.home / "stderr.log").open("ab") as errors:
+            return subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environ
+            )
+
+    def kill(self) -> None:
+        """Kill the process, if there is one."""
+        if self.process is not None:
+            with suppress(ProcessLookupError):
+                self.process.kill()
+
+    def end(self) -> None:
+        """Tell the process to stop, and wait until it has ended of its own accord."""
+        assert self.process is not None
+        self.process.terminate()
+        finish(self.process)
+        assert self.process.returncode == 0, f"{self.process.args!r} ended with {self.process.returncode}"
+        self.process = None
+
+    def revive(self) -> None:
+        """Do what whoever runs it does when its process is gone; that of a client is started by its next request."""
+
+    def close(self) -> None:
+        """End the process and let go of its pipes."""
+        if self.process is not None:
+            self.process.kill()
+            # A process that was read to its end has closed its pipes already.
+            with suppress(ValueError):
+                self.process.communicate()
+            self.process = None
+
+
+class Surface(Program, ABC):
+    """One way in."""
 
     # What a client on this surface can add.
     kinds: tuple[str, ...] = ("observation", "line", "memory")
-
-    def __init__(self, url: str, home: Path) -> None:
-        self.url = url
-        self.home = home
-        self.process: subprocess.Popen[str] | None = None
+    # What takes a key here: such a write may be repeated until it is heard, and must not have happened twice.
+    keyed: frozenset[str] = frozenset({"observation", "message"})
 
     @abstractmethod
     def ask(self, request: Mapping[str, Any]) -> int:
@@ -90,33 +135,6 @@ class Surface(ABC):
     def recover(self) -> None:
         """Wait, after a call that was not heard, until calling again makes sense."""
         time.sleep(0.05)
-
-    def spawn(self, *command: str) -> subprocess.Popen[str]:
-        """Start a process that the trial owns, with pipes on both sides."""
-        # One thread each, as many processes share few cores.
-        environ = {
-            **environment(self.home, EVERLOOM_STORE__URL=self.url, OPENBLAS_NUM_THREADS="1"),
-            "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
-        }
-        with (self.home / "stderr.log").open("ab") as errors:
-            return subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environ
-            )
-
-    def kill(self) -> None:
-        """Kill the process, if there is one; the next request starts another."""
-        if self.process is not None:
-            with suppress(ProcessLookupError):
-                self.process.kill()
-
-    def close(self) -> None:
-        """End the process and let go of its pipes."""
-        if self.process is not None:
-            self.process.kill()
-            # A process that was read to its end has closed its pipes already.
-            with suppress(ValueError):
-                self.process.communicate()
-            self.process = None
 
 
 class _Piped(Surface):
@@ -195,6 +213,8 @@ def read(found: Mapping[str, Any], request: Mapping[str, Any]) -> int:
 class McpStdio(_Piped):
     """An MCP server that a client started for itself."""
 
+    keyed = frozenset({"observation", "line", "memory"})
+
     def __init__(self, url: str, home: Path) -> None:
         super().__init__(url, home)
         self.command = (*PROGRAM, "mcp", "--store", url, "--tools", "all", "-w", PLACE)
@@ -209,19 +229,33 @@ class McpStdio(_Piped):
         return result_in(self.exchange(message_of(self._number, request)))
 
 
-class HttpServer(Surface):
-    """`everloom serve`, which several clients share; it keeps its port when it is started again."""
+def free_port() -> int:
+    """Find a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
-    def __init__(self, url: str, home: Path) -> None:
-        super().__init__(url, home)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+
+class Door:
+    """Where clients over HTTP knock: a server, or what stands before several."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
 
-    def ask(self, request: Mapping[str, Any]) -> int:
-        """Refuse: clients ask."""
-        raise NotImplementedError
+    def is_ready(self, path: str = "/ready") -> bool:
+        """Ask whether somebody there can work."""
+        with suppress(httpx2.TransportError):
+            return httpx2.get(f"{self.address}{path}", timeout=10).status_code == 200
+        return False
+
+
+class HttpServer(Program, Door):
+    """`everloom serve`, which several clients share; it keeps its port when it is started again."""
+
+    def __init__(self, url: str, home: Path, **settings: str) -> None:
+        Program.__init__(self, url, home, **settings)
+        Door.__init__(self)
 
     def start(self) -> None:
         """Start it, again if it was killed, and wait until it is ready."""
@@ -231,11 +265,9 @@ class HttpServer(Surface):
         )
         wait_until(self.is_ready, "the server to be ready", process=self.process)
 
-    def is_ready(self) -> bool:
-        """Ask it whether it can work."""
-        with suppress(httpx2.TransportError):
-            return httpx2.get(f"{self.address}/ready", timeout=10).status_code == 200
-        return False
+    def revive(self) -> None:
+        """Start it again."""
+        self.start()
 
 
 def _message_in(answer: httpx2.Response) -> dict[str, Any]:
@@ -254,9 +286,11 @@ def _message_in(answer: httpx2.Response) -> dict[str, Any]:
 class McpHttp(Surface):
     """A client of a server that others use, too; what a fault hits is the server."""
 
-    def __init__(self, url: str, home: Path, server: HttpServer) -> None:
+    keyed = frozenset({"observation", "line", "memory"})
+
+    def __init__(self, url: str, home: Path, door: Door) -> None:
         super().__init__(url, home)
-        self._server = server
+        self._door = door
         self._http = httpx2.Client(timeout=PATIENCE)
         self._number = 0
 
@@ -275,7 +309,7 @@ class McpHttp(Surface):
             "x-memory-session-id": f"http {id(self)}",
         }
         try:
-            answer = self._http.post(f"{self._server.address}/mcp", json=message, headers=headers)
+            answer = self._http.post(f"{self._door.address}/mcp", json=message, headers=headers)
         except httpx2.TransportError as error:
             raise Unheard(repr(error)) from error
         if answer.status_code != 200:
@@ -284,7 +318,7 @@ class McpHttp(Surface):
 
     def recover(self) -> None:
         """Wait until somebody has started the server again."""
-        wait_until(self._server.is_ready, "the server to be back", step=0.1)
+        wait_until(self._door.is_ready, "the server to be back", step=0.1)
 
     def close(self) -> None:
         """Close the connections; the server belongs to the trial."""
@@ -294,15 +328,13 @@ class McpHttp(Surface):
 class JsonApi(McpHttp):
     """A client of the JSON API of that server."""
 
-    kinds = ("observation", "line", "memory")
-
     def _told(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         headers = {"x-memory-session-id": f"api {id(self)}"}
-        if request["act"] == "add" and request["kind"] == "observation":
+        if request["key"]:
             headers["idempotency-key"] = request["key"]
         tool, arguments = tool_of(request)
         try:
-            answer = self._http.post(f"{self._server.address}/api/v1/{CALLS[tool]}", json=arguments, headers=headers)
+            answer = self._http.post(f"{self._door.address}/api/v1/{CALLS[tool]}", json=arguments, headers=headers)
             found: Mapping[str, Any] = answer.json()
         except (httpx2.TransportError, ValueError) as error:
             raise Unheard(repr(error)) from error

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 
 from everloom.store.address import sqlite_path
 from tests.conftest import Lend
-from tests.docs.pages import ROOT
 from tests.engines import PostgresServer
 from tests.histories.faults import Failover, Fault, Freeze, FullDisk, Kill, ServerFrozen, ServerGone, Switch, counts
+from tests.histories.fleet import replicated
 from tests.histories.history import check_damage, check_restore
 from tests.histories.losses import Damage, Restore, altered, named_by_backup, named_by_doctor
 from tests.histories.surfaces import CommandLine, HttpServer, JsonApi, McpHttp, McpStdio, PythonApi, Surface
-from tests.histories.trial import GoesOn, Result, read_final, run
+from tests.histories.trial import (
+    LENGTH,
+    GoesOn,
+    Result,
+    assert_kept,
+    calls,
+    long_enough,
+    note,
+    read_final,
+    run,
+    seconds,
+)
 from tests.store.ground import assert_agreement, is_sqlite
 
 pytestmark = pytest.mark.xdist_group("histories")
-# Not among the files of a test, which are gone soon.
-FIGURES = ROOT / "build" / "histories.txt"
 
 
 @contextmanager
@@ -52,36 +57,6 @@ def clients(url: str, home: Path) -> Iterator[tuple[list[Surface], HttpServer]]:
             surface.close()
 
 
-def calls(most: int) -> GoesOn:
-    """Let every client make so many calls."""
-    return lambda made: made < most
-
-
-def seconds(length: float) -> GoesOn:
-    """Let every client call for so long."""
-    end = time.monotonic() + length
-    return lambda _made: time.monotonic() < end
-
-
-def assert_kept(result: Result, url: str, least: int) -> None:
-    """Prove that no promise is broken, and that the trial was one: calls were answered, and faults struck."""
-    assert not result.violations, "\n".join(map(str, result.violations[:5]))
-    outcomes = result.outcomes()
-    assert outcomes["add ok"] > least, result.line()
-    assert outcomes["look ok"] > least // 4, result.line()
-    assert all(result.faults.values()), result.line()
-    assert_agreement(url)
-    note(f"{'SQLite file' if is_sqlite(url) else 'PostgreSQL'}: {result.line()}")
-
-
-def note(line: str) -> None:
-    """Write figures down, for the page on reliability: into the log, and into a file that stays."""
-    logging.getLogger(__name__).info("%s", line)
-    FIGURES.parent.mkdir(exist_ok=True)
-    with FIGURES.open("a", encoding="utf-8") as figures:
-        figures.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M} {line}\n")
-
-
 @pytest.mark.promise("histories.nothing-lost-doubled-or-unseen", "histories.damage-is-named")
 def test_a_history_under_kills_freezes_a_full_disk_and_damage_keeps_every_promise(tmp_path: Path) -> None:
     url = f"sqlite://{tmp_path / 'loom.db'}"
@@ -100,7 +75,12 @@ def test_a_history_under_restarts_of_the_server_and_damage_keeps_every_promise(
     with private_postgres.database() as url:
         with clients(url, tmp_path) as (surfaces, server):
             hit = [*surfaces, server]
-            faults: list[Fault] = [Kill(hit), Freeze(hit), ServerGone(private_postgres), ServerFrozen(private_postgres)]
+            faults: list[Fault] = [
+                Kill(hit),
+                Freeze(hit),
+                ServerGone(private_postgres),
+                ServerFrozen(lambda: private_postgres),
+            ]
             result = damaged(url, surfaces, faults, 2, calls(20))
         assert_kept(result, url, 40)
         assert_named(url, tmp_path, result)
@@ -108,17 +88,11 @@ def test_a_history_under_restarts_of_the_server_and_damage_keeps_every_promise(
 
 @pytest.mark.promise("histories.nothing-lost-doubled-or-unseen")
 def test_a_history_across_a_failover_keeps_every_promise(private_postgres: PostgresServer, tmp_path: Path) -> None:
-    name = private_postgres.create_database()
-    standby = private_postgres.make_standby(private_postgres.home.with_name(f"{private_postgres.home.name}s"))
-    hosts = ",".join(quote(str(each.home), safe="") for each in (private_postgres, standby))
-    url = f"postgresql://loom@/{name}?host={hosts}&target_session_attrs=read-write"
-    try:
+    with replicated(private_postgres) as (standby, url):
         surfaces: list[Surface] = [PythonApi(url, tmp_path), PythonApi(url, tmp_path), McpStdio(url, tmp_path)]
         faults = [Failover(private_postgres, standby), Kill(surfaces)]
         result = run(surfaces, faults, seed=3, goes_on=calls(40))
-        assert_kept(result, standby.url(name), 40)
-    finally:
-        standby.remove()
+        assert_kept(result, url, 40)
 
 
 def test_a_file_that_is_replaced_under_its_writers_swallows_nothing(tmp_path: Path) -> None:
@@ -204,12 +178,6 @@ def test_a_history_across_a_restore_loses_nothing(store_url: str, tmp_path: Path
     restored(store_url, tmp_path, 4, seed=7)
 
 
-# An hour on each engine, and a tenth of it for restores; EVERLOOM_TEST_HISTORY_SECONDS makes it shorter or longer.
-LENGTH = float(os.environ.get("EVERLOOM_TEST_HISTORY_SECONDS", "3600"))
-# Longer than the limit of `make test-long`: the trial itself, its end, and the checks of everything it has written.
-long_enough = pytest.mark.timeout(LENGTH * 1.5 + 1800)
-
-
 @pytest.mark.long
 @long_enough
 @pytest.mark.promise("histories.nothing-lost-doubled-or-unseen", "histories.damage-is-named")
@@ -230,7 +198,12 @@ def test_an_hour_of_faults_on_a_server_breaks_no_promise(private_postgres: Postg
     with private_postgres.database() as url:
         with clients(url, tmp_path) as (surfaces, server):
             hit = [*surfaces, server]
-            faults: list[Fault] = [Kill(hit), Freeze(hit), ServerGone(private_postgres), ServerFrozen(private_postgres)]
+            faults: list[Fault] = [
+                Kill(hit),
+                Freeze(hit),
+                ServerGone(private_postgres),
+                ServerFrozen(lambda: private_postgres),
+            ]
             result = damaged(url, surfaces, faults, int(time.time()), seconds(LENGTH))
         assert_kept(result, url, 100)
         assert_named(url, tmp_path, result)

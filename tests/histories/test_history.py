@@ -52,6 +52,18 @@ def test_a_wrong_answer_to_a_reader_is_named() -> None:
     assert rules(ADDED, FORGOTTEN, LOOKED) == ["a read saw what was forgotten"]
 
 
+def test_what_somebody_has_read_is_neither_lost_nor_unseen_again() -> None:
+    unheard = replace(ADDED, outcome="unheard", answer=None)
+    later = replace(LOOKED, began=7.0, ended=8.0, answer=0)
+    assert rules(unheard, LOOKED, replace(later, answer=1), keel=1) == []
+    assert rules(unheard, LOOKED, later, keel=1) == ["what was read is unseen again"]
+    assert rules(unheard, LOOKED) == ["what was read is lost"]
+    # Somebody may have forgotten it in between.
+    assert rules(unheard, LOOKED, replace(FORGOTTEN, began=6.5, ended=7.5), later) == []
+    # Beside a call that has not ended, both answers are right.
+    assert rules(unheard, LOOKED, replace(later, began=5.5), keel=1) == []
+
+
 def test_calls_at_the_same_time_may_have_happened_in_any_order() -> None:
     for answer in (0, 1):
         assert rules(replace(ADDED, began=4.5, ended=5.5), replace(LOOKED, answer=answer), keel=1) == []

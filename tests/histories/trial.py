@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import random
 import re
 import threading
@@ -9,25 +11,35 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from everloom.clock import SystemClock
 from everloom.loom import open_loom
+from tests.docs.pages import ROOT
 from tests.histories.faults import Fault, counts
 from tests.histories.history import Call, Final, Kind, Outcome, Violation, check
 from tests.histories.surfaces import PLACE, Refused, Surface, Unheard
 from tests.histories.worker import NOTE
-from tests.store.ground import SETTINGS, rows_of
+from tests.store.ground import SETTINGS, assert_agreement, is_sqlite, rows_of
 
 VOCABULARY = "tide harbour keel rope gull lamp fog chart mast anchor sail crew buoy oar pier swell".split()
 WORD = re.compile(r"qz\d+k")
-# A write with a key may be repeated until it is heard; then it must not have happened twice.
-KEYED = frozenset({"observation", "message"})
+# How often a write with a key is made until it is heard.
 ATTEMPTS = 8
 # Tells a client, by how many calls it has made, whether to make another.
 GoesOn = Callable[[int], bool]
+# Not among the files of a test, which are gone soon.
+FIGURES = ROOT / "build" / "histories.txt"
+# An hour on each engine and on a fleet, and a tenth of it for restores; EVERLOOM_TEST_HISTORY_SECONDS makes it shorter
+# or longer.
+LENGTH = float(os.environ.get("EVERLOOM_TEST_HISTORY_SECONDS", "3600"))
+# Longer than the limit of `make test-long`: the trial itself, its end, and the checks of everything it has written.
+long_enough = pytest.mark.timeout(LENGTH * 1.5 + 1800)
 
 
 def text_of(word: str) -> str:
@@ -43,18 +55,15 @@ class Journal:
     words: list[tuple[Kind, str]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     numbers: Any = field(default_factory=lambda: count(1))
+    heard: int = 0
 
     def keep(self, call: Call) -> None:
         """Write one call down."""
         with self.lock:
             self.calls.append(call)
+            self.heard += call.outcome == "ok"
             if call.act == "add":
                 self.words.append((call.kind, call.word))
-
-    def count_heard(self) -> int:
-        """Count the calls that were answered."""
-        with self.lock:
-            return sum(call.outcome == "ok" for call in self.calls)
 
     def some_item(self, chance: random.Random) -> tuple[str, int] | None:
         """Choose an observation whose id somebody was told."""
@@ -100,13 +109,14 @@ class Client(threading.Thread):
             return
         kind: Any = self._chance.choice(self._surface.kinds)
         word = f"qz{next(self._journal.numbers)}k"
-        for _ in range(ATTEMPTS if kind in KEYED else 1):
+        for _ in range(ATTEMPTS if kind in self._surface.keyed else 1):
             if self._call("add", kind, word) != "unheard":
                 return
             self._surface.recover()
 
     def _call(self, act: Any, kind: Kind, word: str, item: int | None = None) -> Outcome:
-        request = {"act": act, "kind": kind, "word": word, "text": text_of(word), "key": f"key {word}", "id": item}
+        key = f"key {word}" if act == "add" and kind in self._surface.keyed else None
+        request = {"act": act, "kind": kind, "word": word, "text": text_of(word), "key": key, "id": item}
         began, answer, detail = time.monotonic(), None, ""
         outcome: Outcome = "ok"
         try:
@@ -115,7 +125,6 @@ class Client(threading.Thread):
             outcome, detail = "refused", str(error)
         except Unheard as error:
             outcome, detail = "unheard", str(error)
-        key = request["key"] if kind in KEYED and act == "add" else None
         # Only observations are answered with an id.
         known = answer or None if act == "add" else answer
         ended = time.monotonic()
@@ -152,8 +161,8 @@ def run(surfaces: Sequence[Surface], faults: Sequence[Fault], *, seed: int, goes
         client.start()
     while any(client.is_alive() for client in clients):
         # By calls and not by seconds: on a busy machine a process that is killed every moment never gets anything done.
-        target = journal.count_heard() + chance.randint(2, 10)
-        while any(client.is_alive() for client in clients) and journal.count_heard() < target:
+        target = journal.heard + chance.randint(2, 10)
+        while any(client.is_alive() for client in clients) and journal.heard < target:
             time.sleep(0.01)
         # In turns, in any order: each strikes, however short the trial is.
         turns = turns or chance.sample(faults, len(faults))
@@ -190,3 +199,38 @@ def read_final(url: str, home: Path) -> Final:
 
 def _words(texts: Any) -> Counter[str]:
     return Counter(word for text in texts for word in WORD.findall(text))
+
+
+def calls(most: int) -> GoesOn:
+    """Let every client make so many calls."""
+    return lambda made: made < most
+
+
+def seconds(length: float) -> GoesOn:
+    """Let every client call for so long."""
+    end = time.monotonic() + length
+    return lambda _made: time.monotonic() < end
+
+
+def struck(faults: Sequence[Fault], times: int) -> GoesOn:
+    """Let every client call until each fault has struck so many times."""
+    return lambda _made: any(fault.count < times for fault in faults)
+
+
+def assert_kept(result: Result, url: str, least: int) -> None:
+    """Prove that no promise is broken, and that the trial was one: calls were answered, and faults struck."""
+    assert not result.violations, "\n".join(map(str, result.violations[:5]))
+    outcomes = result.outcomes()
+    assert outcomes["add ok"] > least, result.line()
+    assert outcomes["look ok"] > least // 4, result.line()
+    assert all(result.faults.values()), result.line()
+    assert_agreement(url)
+    note(f"{'SQLite file' if is_sqlite(url) else 'PostgreSQL'}: {result.line()}")
+
+
+def note(line: str) -> None:
+    """Write figures down, for the page on reliability: into the log, and into a file that stays."""
+    logging.getLogger(__name__).info("%s", line)
+    FIGURES.parent.mkdir(exist_ok=True)
+    with FIGURES.open("a", encoding="utf-8") as figures:
+        figures.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M} {line}\n")
