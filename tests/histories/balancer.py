@@ -24,7 +24,7 @@ HAPROXY = shutil.which("haproxy", path=f"{os.environ.get('PATH', os.defpath)}:/u
 DOCUMENTED = ROOT / "deploy" / "haproxy.cfg"
 
 
-def written(door: Door, servers: Sequence[HttpServer]) -> str:
+def written(door: Door, ports: Sequence[int]) -> str:
     """Write the settings of deploy/haproxy.cfg with the addresses of a trial, and without the names of containers."""
     text = DOCUMENTED.read_text(encoding="utf-8")
     text = re.sub(r"(?m)^resolvers docker\n(?:    .*\n)+", "", text)
@@ -32,15 +32,15 @@ def written(door: Door, servers: Sequence[HttpServer]) -> str:
     text = text.replace("bind :8080", f"bind 127.0.0.1:{door.port}")
     text = re.sub(r"(?m)^    server server\d .*\n?", "", text)
     assert "docker" not in text, "deploy/haproxy.cfg has changed, and this is no longer how to take names out of it"
-    return text + "".join(f"    server server{each.port} 127.0.0.1:{each.port}\n" for each in servers)
+    return text + "".join(f"    server server{port} 127.0.0.1:{port}\n" for port in ports)
 
 
 @contextmanager
-def haproxy(servers: Sequence[HttpServer], home: Path) -> Iterator[Door]:
+def haproxy(ports: Sequence[int], home: Path) -> Iterator[Door]:
     """Lend a door with HAProxy behind it."""
     assert HAPROXY is not None
     door, config = Door(), home / "haproxy.cfg"
-    config.write_text(written(door, servers))
+    config.write_text(written(door, ports))
     with (home / "haproxy.log").open("wb") as log:
         process = subprocess.Popen([HAPROXY, "-db", "-f", str(config)], stdout=log, stderr=log)
     try:
@@ -54,9 +54,9 @@ def haproxy(servers: Sequence[HttpServer], home: Path) -> Iterator[Door]:
 class Relay(Door):
     """Carries every connection to the next server that takes it, and knows nothing of what it carries."""
 
-    def __init__(self, servers: Sequence[HttpServer]) -> None:
+    def __init__(self, ports: Sequence[int]) -> None:
         super().__init__()
-        self._ports = [each.port for each in servers]
+        self._ports = [*ports]
         self._listening = socket.create_server(("127.0.0.1", self.port))
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -109,9 +109,9 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 @contextmanager
-def relay(servers: Sequence[HttpServer]) -> Iterator[Door]:
+def relay(ports: Sequence[int]) -> Iterator[Door]:
     """Lend a door with a relay behind it."""
-    door = Relay(servers)
+    door = Relay(ports)
     thread = threading.Thread(target=door.run, daemon=True)
     thread.start()
     try:
@@ -125,5 +125,6 @@ def relay(servers: Sequence[HttpServer]) -> Iterator[Door]:
 @contextmanager
 def balanced(servers: Sequence[HttpServer], home: Path) -> Iterator[Door]:
     """Lend one door for several servers."""
-    with relay(servers) if HAPROXY is None else haproxy(servers, home) as door:
+    ports = [each.port for each in servers]
+    with relay(ports) if HAPROXY is None else haproxy(ports, home) as door:
         yield door

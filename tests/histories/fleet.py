@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,21 +48,6 @@ class Worker(Program):
         wait_until(lambda: self._door.is_ready("/health"), "the worker to be up", process=self.process)
 
 
-@dataclass(frozen=True)
-class Fleet:
-    """What a trial of a fleet consists of."""
-
-    url: str
-    servers: Sequence[HttpServer]
-    workers: Sequence[Worker]
-    surfaces: Sequence[Surface]
-
-    @property
-    def programs(self) -> list[Program]:
-        """Everything that may be killed and stopped."""
-        return [*self.servers, *self.workers]
-
-
 class Chores(Fault):
     """Workspaces come with work that waits for a worker: no misfortune by itself, but work during which some strike."""
 
@@ -90,6 +76,27 @@ class Chores(Fault):
             assert_patrols_were_done_once(ask, self.made)
 
 
+@dataclass(frozen=True)
+class Fleet:
+    """What a trial of a fleet consists of."""
+
+    url: str
+    servers: Sequence[HttpServer]
+    workers: Sequence[Worker]
+    surfaces: Sequence[Surface]
+    chores: Chores
+
+    @property
+    def programs(self) -> list[Program]:
+        """Everything that may be killed and stopped."""
+        return [*self.servers, *self.workers]
+
+    def end(self) -> None:
+        """Tell all of it to stop, and wait until it has."""
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(Program.end, self.programs))
+
+
 @contextmanager
 def replicated(primary: PostgresServer) -> Iterator[tuple[PostgresServer, str]]:
     """Give a server a synchronous standby; lends it, and the address of a new database on whichever of them writes."""
@@ -105,15 +112,18 @@ def replicated(primary: PostgresServer) -> Iterator[tuple[PostgresServer, str]]:
 @contextmanager
 def fleet(url: str, home: Path, *, servers: int, workers: int, clients: int) -> Iterator[Fleet]:
     """Start servers, workers and a balancer, and lend clients that call through it."""
+    serving = [HttpServer(url, home, **SETTINGS) for _ in range(servers)]
+    working = [Worker(url, home, **SETTINGS) for _ in range(workers)]
     with ExitStack() as stack:
-        serving = [HttpServer(url, home, **SETTINGS) for _ in range(servers)]
-        working = [Worker(url, home, **SETTINGS) for _ in range(workers)]
         for program in (*serving, *working):
             stack.callback(program.close)
-            program.revive()
+        # The first makes the store.
+        serving[0].start()
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(lambda program: program.revive(), [*serving[1:], *working]))
         door = stack.enter_context(balanced(serving, home))
         kinds = [McpHttp, JsonApi]
         surfaces = [kinds[number % 2](url, home, door) for number in range(clients)]
         for surface in surfaces:
             stack.callback(surface.close)
-        yield Fleet(url, serving, working, surfaces)
+        yield Fleet(url, serving, working, surfaces, Chores(url))

@@ -212,9 +212,9 @@ def seconds(length: float) -> GoesOn:
     return lambda _made: time.monotonic() < end
 
 
-def struck(faults: Sequence[Fault], times: int) -> GoesOn:
-    """Let every client call until each fault has struck so many times."""
-    return lambda _made: any(fault.count < times for fault in faults)
+def struck(faults: Sequence[Fault], most: int) -> GoesOn:
+    """Let every client make so many calls, and go on until each fault has struck."""
+    return lambda made: made < most or not all(fault.count for fault in faults)
 
 
 def assert_kept(result: Result, url: str, least: int) -> None:
