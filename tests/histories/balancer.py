@@ -11,12 +11,13 @@ import shutil
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from tests.docs.pages import ROOT
-from tests.histories.surfaces import Door, HttpServer
+from tests.histories.surfaces import Door
 from tests.patience import wait_until
 
 # Where Debian puts it, which is in nobody's PATH but the administrator's.
@@ -35,23 +36,52 @@ def written(door: Door, ports: Sequence[int]) -> str:
     return text + "".join(f"    server server{port} 127.0.0.1:{port}\n" for port in ports)
 
 
-@contextmanager
-def haproxy(ports: Sequence[int], home: Path) -> Iterator[Door]:
-    """Lend a door with HAProxy behind it."""
-    assert HAPROXY is not None
-    door, config = Door(), home / "haproxy.cfg"
-    config.write_text(written(door, ports))
-    with (home / "haproxy.log").open("wb") as log:
-        process = subprocess.Popen([HAPROXY, "-db", "-f", str(config)], stdout=log, stderr=log)
-    try:
-        wait_until(door.is_ready, "the balancer to find a server", process=process)
-        yield door
-    finally:
-        process.terminate()
-        process.wait()
+class Balancer(Door, ABC):
+    """One door for several servers."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Begin to take connections."""
+
+    @abstractmethod
+    def cut(self) -> None:
+        """Break every connection: whoever waits for an answer does not hear it, though the server may have given it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End."""
 
 
-class Relay(Door):
+class Haproxy(Balancer):
+    """HAProxy, as a process that can be killed."""
+
+    def __init__(self, ports: Sequence[int], home: Path) -> None:
+        super().__init__()
+        self._config = home / "haproxy.cfg"
+        self._config.write_text(written(self, ports))
+        self._log = home / "haproxy.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it has found a server."""
+        assert HAPROXY is not None
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen([HAPROXY, "-db", "-f", str(self._config)], stdout=log, stderr=log)
+        wait_until(self.is_ready, "the balancer to find a server", process=self._process)
+
+    def cut(self) -> None:
+        """Kill it, and start it again."""
+        self.close()
+        self.start()
+
+    def close(self) -> None:
+        """Kill it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+class Relay(Balancer):
     """Carries every connection to the next server that takes it, and knows nothing of what it carries."""
 
     def __init__(self, ports: Sequence[int]) -> None:
@@ -60,24 +90,34 @@ class Relay(Door):
         self._listening = socket.create_server(("127.0.0.1", self.port))
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def run(self) -> None:
-        """Take connections until closed."""
-        with suppress(OSError):
-            while True:
-                near, _ = self._listening.accept()
-                self._ports.append(self._ports.pop(0))
-                threading.Thread(target=self._carry, args=(near, [*self._ports]), daemon=True).start()
+    def start(self) -> None:
+        """Begin to carry, and wait until there is a server."""
+        self._thread.start()
+        wait_until(self.is_ready, "the relay to find a server")
+
+    def cut(self) -> None:
+        """Cut the connections that are open."""
+        with self._lock:
+            for each in self._open:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Take no more connections, and cut those that are open."""
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
-        with self._lock:
-            for each in self._open:
-                with suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
+        self.cut()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listening.accept()
+                self._ports.append(self._ports.pop(0))
+                threading.Thread(target=self._carry, args=(near, [*self._ports]), daemon=True).start()
 
     def _carry(self, near: socket.socket, ports: Sequence[int]) -> None:
         with ExitStack() as stack:
@@ -108,23 +148,6 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
             each.shutdown(socket.SHUT_RDWR)
 
 
-@contextmanager
-def relay(ports: Sequence[int]) -> Iterator[Door]:
-    """Lend a door with a relay behind it."""
-    door = Relay(ports)
-    thread = threading.Thread(target=door.run, daemon=True)
-    thread.start()
-    try:
-        wait_until(door.is_ready, "the balancer to find a server")
-        yield door
-    finally:
-        door.close()
-        thread.join()
-
-
-@contextmanager
-def balanced(servers: Sequence[HttpServer], home: Path) -> Iterator[Door]:
-    """Lend one door for several servers."""
-    ports = [each.port for each in servers]
-    with relay(ports) if HAPROXY is None else haproxy(ports, home) as door:
-        yield door
+def balancer_of(ports: Sequence[int], home: Path) -> Balancer:
+    """Choose the balancer that can be had here."""
+    return Relay(ports) if HAPROXY is None else Haproxy(ports, home)

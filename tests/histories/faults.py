@@ -12,8 +12,8 @@ import sqlite3
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import psutil
@@ -201,8 +201,10 @@ class Failover(Fault):
         """Let the standby take over after a while."""
         if self.count and not self._is_lasting:
             return
-        time.sleep(chance.uniform(0.5, 1.5))
-        self.primary.kill()
+        # A standby that hangs for a moment confirms nothing, and nothing may be acknowledged that only the primary has.
+        with frozen(self.standby) if chance.random() < 0.5 else nullcontext():
+            time.sleep(chance.uniform(0.5, 1.5))
+            self.primary.kill()
         victims = chance.sample(living(self._programs), min(1, len(self._programs)))
         for victim in victims:
             victim.kill()
@@ -226,16 +228,25 @@ class ServerFrozen(Fault):
 
     def strike(self, chance: random.Random) -> None:
         """Stop the server for a moment."""
-        postmaster = psutil.Process(self._server().pid)
-        processes = [postmaster, *postmaster.children(recursive=True)]
-        for process in processes:
-            with suppress(psutil.NoSuchProcess):
-                process.suspend()
-        time.sleep(chance.uniform(0.1, 0.5))
+        with frozen(self._server()):
+            time.sleep(chance.uniform(0.1, 0.5))
+        self.count += 1
+
+
+@contextmanager
+def frozen(server: PostgresServer) -> Iterator[None]:
+    """Stop all processes of a server, and let them go on afterwards."""
+    postmaster = psutil.Process(server.pid)
+    processes = [postmaster, *postmaster.children(recursive=True)]
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.suspend()
+    try:
+        yield
+    finally:
         for process in reversed(processes):
             with suppress(psutil.NoSuchProcess):
                 process.resume()
-        self.count += 1
 
 
 def counts(faults: Sequence[Fault]) -> Counter[str]:

@@ -6,6 +6,7 @@ Owns how they are started, and the work that waits for the workers. What happens
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -14,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tests.engines import ROLE, PostgresServer
-from tests.histories.balancer import balanced
+from tests.histories.balancer import Balancer, balancer_of
 from tests.histories.faults import Fault
 from tests.histories.surfaces import Door, HttpServer, JsonApi, McpHttp, Program, Surface
 from tests.kernel.crew import SCENES, assert_patrols_were_done_once, settle
@@ -76,6 +77,20 @@ class Chores(Fault):
             assert_patrols_were_done_once(ask, self.made)
 
 
+class Cut(Fault):
+    """The balancer dies and is there again: answers that were on their way are lost, whatever the servers have done."""
+
+    def __init__(self, door: Balancer) -> None:
+        super().__init__()
+        self._door = door
+
+    def strike(self, chance: random.Random) -> None:
+        """Break every connection at any moment."""
+        time.sleep(chance.uniform(0.0, 0.05))
+        self._door.cut()
+        self.count += 1
+
+
 @dataclass(frozen=True)
 class Fleet:
     """What a trial of a fleet consists of."""
@@ -84,6 +99,7 @@ class Fleet:
     servers: Sequence[HttpServer]
     workers: Sequence[Worker]
     surfaces: Sequence[Surface]
+    door: Balancer
     chores: Chores
 
     @property
@@ -121,9 +137,11 @@ def fleet(url: str, home: Path, *, servers: int, workers: int, clients: int) -> 
         serving[0].start()
         with ThreadPoolExecutor() as threads:
             list(threads.map(lambda program: program.revive(), [*serving[1:], *working]))
-        door = stack.enter_context(balanced(serving, home))
+        door = balancer_of([each.port for each in serving], home)
+        stack.callback(door.close)
+        door.start()
         kinds = [McpHttp, JsonApi]
         surfaces = [kinds[number % 2](url, home, door) for number in range(clients)]
         for surface in surfaces:
             stack.callback(surface.close)
-        yield Fleet(url, serving, working, surfaces, Chores(url))
+        yield Fleet(url, serving, working, surfaces, door, Chores(url))

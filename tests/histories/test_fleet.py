@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -12,10 +12,10 @@ from threading import Thread
 import pytest
 
 from tests.engines import PostgresServer
-from tests.histories.balancer import HAPROXY, haproxy, relay
+from tests.histories.balancer import HAPROXY, Balancer, Haproxy, Relay
 from tests.histories.faults import Failover, Fault, Kill, ServerFrozen, Stop, living
-from tests.histories.fleet import Fleet, fleet, replicated
-from tests.histories.surfaces import Door, free_port
+from tests.histories.fleet import Cut, Fleet, fleet, replicated
+from tests.histories.surfaces import free_port
 from tests.histories.trial import LENGTH, GoesOn, assert_kept, long_enough, note, run, seconds, struck
 from tests.patience import wait_until
 
@@ -44,7 +44,7 @@ def test_a_fleet_that_loses_a_server_and_its_primary_keeps_every_promise(
         replicated(private_postgres) as (standby, url),
         fleet(url, tmp_path, servers=2, workers=1, clients=4) as whole,
     ):
-        faults = [Failover(private_postgres, standby, whole.servers), whole.chores]
+        faults: list[Fault] = [Failover(private_postgres, standby, whole.servers), Cut(whole.door), whole.chores]
         judged(whole, faults, 8, struck(faults, 20))
 
 
@@ -60,7 +60,7 @@ def test_an_hour_of_faults_and_failovers_in_a_fleet_breaks_no_promise(
     ):
         failover = Failover(private_postgres, standby, whole.programs, is_lasting=True)
         frozen = ServerFrozen(lambda: failover.standby)
-        deaths = [Kill(whole.servers), Kill(whole.workers), Stop(whole.programs)]
+        deaths = [Kill(whole.servers), Kill(whole.workers), Stop(whole.programs), Cut(whole.door), Cut(whole.door)]
         judged(whole, [failover, frozen, whole.chores, *deaths], int(time.time()), seconds(LENGTH))
 
 
@@ -88,21 +88,22 @@ def standing(port: int) -> Iterator[None]:
 
 
 BALANCERS = [
-    pytest.param(lambda ports, _home: relay(ports), id="relay"),
-    pytest.param(haproxy, id="haproxy", marks=pytest.mark.skipif(HAPROXY is None, reason="HAProxy is not installed")),
+    pytest.param(lambda ports, _home: Relay(ports), id="relay"),
+    pytest.param(Haproxy, id="haproxy", marks=pytest.mark.skipif(HAPROXY is None, reason="HAProxy is not installed")),
 ]
 
 
-@pytest.mark.parametrize("balancer", BALANCERS)
+@pytest.mark.parametrize("make", BALANCERS)
 def test_a_balancer_leaves_out_servers_that_are_gone(
-    balancer: Callable[[Sequence[int], Path], AbstractContextManager[Door]], tmp_path: Path
+    make: Callable[[Sequence[int], Path], Balancer], tmp_path: Path
 ) -> None:
     first, second = free_port(), free_port()
-    with ExitStack() as stack:
+    with closing(make((first, second), tmp_path)) as door:
         with standing(first):
-            door = stack.enter_context(balancer((first, second), tmp_path))
+            door.start()
             assert all(door.is_ready() for _ in range(4))
         wait_until(lambda: not door.is_ready(), "the balancer to notice that nobody is there")
         with standing(second):
             wait_until(door.is_ready, "the balancer to find the other server")
+            door.cut()
             assert all(door.is_ready() for _ in range(4))
