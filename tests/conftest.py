@@ -1,7 +1,8 @@
 """Fixtures of every test: the engines, a store and a loom on each, and how Hypothesis behaves.
 
 `store_url` runs a test once per engine. Without a PostgreSQL server its tests are skipped, or fail when the environment
-says EVERLOOM_TEST_REQUIRE_POSTGRES=1. How long tests wait is said in `tests.patience`.
+says EVERLOOM_TEST_REQUIRE_POSTGRES=1. A Citus cluster is a third engine where EVERLOOM_TEST_CITUS names one, as
+`tests.citus` tells. How long tests wait is said in `tests.patience`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,6 +28,8 @@ from everloom.clock import ManualClock, SystemClock
 from everloom.loom import Loom, Workspace
 from everloom.models.static import embed as static
 from everloom.store import Store, open_store
+from everloom.store.postgresql.migrating import distribute
+from tests.citus import NODES, PREFIX, CitusCluster
 from tests.engines import Engines, EngineUnavailable, PostgresServer
 from tests.patience import FACTOR
 from tests.store.ground import NOW, open_at
@@ -35,6 +39,8 @@ ENGINES = pytest.StashKey[Engines]()
 SERVER_FIXTURES = {"made_database", "postgres_server", "postgres_url", "private_postgres"}
 # The template of a database that holds a store, made once a run.
 MADE = "everloom_made"
+# What the run's engines call the template of the cluster.
+SPREAD = "template-spread"
 Lend = Callable[[], AbstractContextManager[str]]
 
 # AI clients keep their files where these say. A test must neither find nor change those of whoever runs it.
@@ -71,6 +77,8 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the run's engines once every worker is done."""
     if ENGINES in config.stash and not hasattr(config, "workerinput"):
+        if config.stash[ENGINES].is_made(SPREAD):
+            cluster_of(config).remove()
         config.stash[ENGINES].close()
 
 
@@ -84,6 +92,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(pytest.mark.timeout(seconds * FACTOR), append=False)
         if isinstance(item, pytest.Function) and SERVER_FIXTURES.intersection(item.fixturenames):
             item.add_marker(pytest.mark.postgresql)
+        alone = item.get_closest_marker("one_node")
+        if alone and item.get_closest_marker("citus"):
+            item.add_marker(pytest.mark.skip(reason=f"a cluster cannot show this: {alone.args[0]}"))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -129,6 +140,8 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 
 
 EACH_ENGINE = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)]
+# Where a store is made already, it may be spread over a cluster, too.
+EACH_STORE = [*EACH_ENGINE, *([pytest.param("citus", marks=pytest.mark.citus)] if NODES else [])]
 
 
 def make_store(url: str) -> None:
@@ -151,6 +164,34 @@ def made_database(postgres_server: PostgresServer, pytestconfig: pytest.Config) 
     return partial(postgres_server.database, like=MADE)
 
 
+def cluster_of(config: pytest.Config) -> CitusCluster:
+    """Name the cluster, and the template that this run has there."""
+    return CitusCluster(NODES, f"{PREFIX}_{config.stash[ENGINES].home.name.rpartition('-')[2]}")
+
+
+def make_distributed_store(url: str) -> None:
+    """Bring a store into being and spread it over the nodes, with nothing in it."""
+    make_store(url)
+    distribute(url, SystemClock())
+
+
+@pytest.fixture(scope="session")
+def citus_cluster(pytestconfig: pytest.Config) -> CitusCluster:
+    """The cluster that the environment names; its databases hold a store that was spread over it and never used."""
+    if not NODES:
+        pytest.skip("EVERLOOM_TEST_CITUS names no Citus cluster")
+    cluster = cluster_of(pytestconfig)
+    pytestconfig.stash[ENGINES].once(SPREAD, partial(cluster.make_template, make_distributed_store))
+    return cluster
+
+
+def lend_at_node(request: pytest.FixtureRequest) -> Lend:
+    """Lend stores of the cluster, each test's at a node of its own: the same each time it runs."""
+    cluster: CitusCluster = request.getfixturevalue("citus_cluster")
+    is_bound = request.node.get_closest_marker("coordinator") is not None
+    return partial(cluster.database, 0 if is_bound else crc32(request.node.nodeid.encode()))
+
+
 @pytest.fixture(params=EACH_ENGINE)
 def lend_bare_url(request: pytest.FixtureRequest, tmp_path: Path) -> Lend:
     """Lend places where no store is yet, on each engine."""
@@ -167,24 +208,26 @@ def bare_url(lend_bare_url: Lend) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=EACH_ENGINE)
+@pytest.fixture(params=EACH_STORE)
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The url of an empty store, on each engine."""
     if request.param == "sqlite":
         copy_store(request.getfixturevalue("made_file"), tmp_path)
         yield f"sqlite:///{tmp_path}/loom.db"
         return
-    lend: Lend = request.getfixturevalue("made_database")
+    lend: Lend = lend_at_node(request) if request.param == "citus" else request.getfixturevalue("made_database")
     with lend() as url:
         yield url
 
 
-@pytest.fixture(params=EACH_ENGINE)
+@pytest.fixture(params=EACH_STORE)
 def lend_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Lend:
     """Lend empty stores as often as a test asks, on each engine: one per example of Hypothesis, or two at once."""
     if request.param == "postgresql":
         made: Lend = request.getfixturevalue("made_database")
         return made
+    if request.param == "citus":
+        return lend_at_node(request)
     return partial(lend_file, tmp_path, request.getfixturevalue("made_file"))
 
 

@@ -240,12 +240,21 @@ class Engines:
 
     def template(self, name: str, fill: Callable[[str], None]) -> None:
         """Make a template in the run's server, once for all workers."""
-        server, made = self.server(), self.home / f"template-{name}"
+        server = self.server()
+        self.once(f"template-{name}", lambda: server.make_template(name, fill))
+
+    def once(self, name: str, make: Callable[[], None]) -> None:
+        """Make something once for all workers."""
+        made = self.home / name
         with (self.home / "lock").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not made.exists():
-                server.make_template(name, fill)
+                make()
                 made.touch()
+
+    def is_made(self, name: str) -> bool:
+        """Say whether a worker has made it."""
+        return (self.home / name).exists()
 
     def private_server(self, *, durable: bool = False) -> PostgresServer:
         """Start a server for one test alone, to be crashed at will; the caller removes it."""

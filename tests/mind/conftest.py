@@ -10,7 +10,7 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.loom import Loom
-from tests.conftest import EACH_ENGINE, Lend
+from tests.conftest import EACH_STORE, Lend, lend_at_node
 from tests.mind.notebook import Notebook, notebook_in, open_shelf, sleep_until_morning
 from tests.mind.worlds import NOW, World, conversation_in, open_place, setup_of
 from tests.scripted.claude import ClaudeServer
@@ -29,7 +29,7 @@ def claude() -> Iterator[ClaudeServer]:
         yield server
 
 
-@pytest.fixture(scope="module", params=EACH_ENGINE)
+@pytest.fixture(scope="module", params=EACH_STORE)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Loom]]:
     """A store that the conversations of a module share, on each engine; each of them has a workspace of its own."""
     if request.param == "sqlite":
@@ -37,7 +37,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         with open_place(url, ManualClock(NOW)) as loom:
             yield url, loom
         return
-    lend: Lend = request.getfixturevalue("made_database")
+    lend: Lend = lend_at_node(request) if request.param == "citus" else request.getfixturevalue("made_database")
     with lend() as url, open_place(url, ManualClock(NOW)) as loom:
         yield url, loom
 
@@ -62,14 +62,14 @@ def room(place: tuple[str, Loom], clock: ManualClock, claude: ClaudeServer, tmp_
     return world
 
 
-@pytest.fixture(scope="module", params=EACH_ENGINE)
+@pytest.fixture(scope="module", params=EACH_STORE)
 def shared_loom(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loom]:
     """A loom that the tests of a module share, on each engine; each of them has a workspace of its own."""
     if request.param == "sqlite":
         with open_shelf(f"sqlite:///{tmp_path_factory.mktemp('shared')}/loom.db") as loom:
             yield loom
         return
-    lend: Lend = request.getfixturevalue("made_database")
+    lend: Lend = lend_at_node(request) if request.param == "citus" else request.getfixturevalue("made_database")
     with lend() as url, open_shelf(url) as loom:
         yield loom
 

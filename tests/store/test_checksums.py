@@ -188,6 +188,7 @@ def test_a_checksum_tells_values_and_their_borders_apart() -> None:
 
 
 @pytest.mark.promise("store.content-is-checked")
+@pytest.mark.one_node("so old a store was never distributed")
 def test_rows_from_before_there_were_checksums_get_them_when_the_store_is_migrated(filled: str) -> None:
     later = taking_back("sqlite" if is_sqlite(filled) else "postgresql")
     undoing = [*later, *(f"ALTER TABLE {table} DROP COLUMN {COLUMN}" for table in CONTENT if table not in YOUNGER)]

@@ -1,35 +1,32 @@
 """A store that is spread over a Citus cluster keeps its contract, whichever node a program talks to.
 
-`EVERLOOM_TEST_CITUS` names the cluster: addresses of one database on several nodes, separated by blanks, the
-coordinator's first. The database belongs to these tests.
+What a store promises on every engine is in the tests of the contract, which run against the cluster, too; here is what
+takes several nodes. `tests.citus` tells how a cluster is named.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import ExitStack
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from everloom.clock import SystemClock
-from everloom.errors import StoreBusy, StoreError, StoreReplaced
+from everloom.errors import Conflict, StoreBusy, StoreError, StoreReplaced
 from everloom.kernel.journal import append_event
 from everloom.kernel.work.lease import Leases
 from everloom.loom import Loom
 from everloom.store import migrations, open_store
 from everloom.store.postgresql.migrating import distribute
 from everloom.store.transfer import restore
+from tests.citus import CitusCluster
 from tests.store.ground import NOW, Child, note, open_at
 from tests.store.nursery import newest
-from tests.store.test_migration import ADDITION, NEXT, with_step
+from tests.store.test_migration import ADDITION, with_step
 from tests.store.test_units import assert_each_saw_the_one_before
-
-NODES = os.environ.get("EVERLOOM_TEST_CITUS", "").split()
-needs_cluster = pytest.mark.skipif(not NODES, reason="EVERLOOM_TEST_CITUS names no Citus cluster")
 
 HOLD = """
 import sys
@@ -43,18 +40,17 @@ with open_at(sys.argv[1], SystemClock()) as loom, loom.store.write(int(sys.argv[
 
 
 @pytest.fixture
-def looms() -> Iterator[list[Loom]]:
-    """The distributed store, open on every node."""
-    open_store(NODES[0], SystemClock()).close()
-    distribute(NODES[0], SystemClock())
-    opened: list[AbstractContextManager[Loom]] = [open_at(url, SystemClock()) for url in NODES]
-    looms = [each.__enter__() for each in opened]
-    names = [each.name for each in looms[0].workspaces.list()]
-    for name in names:
-        looms[0].workspaces.remove(name)
-    yield looms
-    for each in opened:
-        each.__exit__(None, None, None)
+def nodes(citus_cluster: CitusCluster) -> Iterator[list[str]]:
+    """The addresses of one distributed store on every node, that on the coordinator first."""
+    with citus_cluster.databases() as urls:
+        yield urls
+
+
+@pytest.fixture
+def looms(nodes: list[str]) -> Iterator[list[Loom]]:
+    """That store, open on every node."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(open_at(url, SystemClock())) for url in nodes]
 
 
 def test_a_server_without_the_extension_is_not_distributed(postgres_url: str) -> None:
@@ -65,15 +61,15 @@ def test_a_server_without_the_extension_is_not_distributed(postgres_url: str) ->
         assert loom.workspace("james").add([note("James sails.")])
 
 
-@needs_cluster
-def test_what_was_written_before_is_there_and_doing_it_again_changes_nothing(looms: list[Loom]) -> None:
+@pytest.mark.citus
+def test_what_is_distributed_stays_as_it_is_when_it_is_distributed_again(looms: list[Loom], nodes: list[str]) -> None:
     looms[0].workspace("james").add([note("James sails.")])
-    assert distribute(NODES[0], SystemClock()).tables == ()
+    assert distribute(nodes[0], SystemClock()).tables == ()
     for loom in looms:
         assert [hit.text for hit in loom.workspace("james").search("sails")] == ["James sails."]
 
 
-@needs_cluster
+@pytest.mark.citus
 def test_every_node_remembers_searches_and_forgets(looms: list[Loom]) -> None:
     for number, loom in enumerate(looms):
         place = loom.workspace(f"place {number}", session="s")
@@ -91,7 +87,7 @@ def test_every_node_remembers_searches_and_forgets(looms: list[Loom]) -> None:
     assert looms[-1].store.health(deep=True).problems == ()
 
 
-@needs_cluster
+@pytest.mark.citus
 def test_ids_grow_in_commit_order_whichever_nodes_the_writers_talk_to(looms: list[Loom]) -> None:
     place = looms[0].workspace("james").info.id
 
@@ -104,7 +100,7 @@ def test_ids_grow_in_commit_order_whichever_nodes_the_writers_talk_to(looms: lis
     assert_each_saw_the_one_before(looms[0].store, place, 60)
 
 
-@needs_cluster
+@pytest.mark.citus
 def test_two_nodes_never_grant_the_same_lock(looms: list[Loom]) -> None:
     place = looms[0].workspace("james").info.id
     for holder in looms:
@@ -117,22 +113,22 @@ def test_two_nodes_never_grant_the_same_lock(looms: list[Loom]) -> None:
     assert [each.take(place, "embed") is not None for each in leases] == [True, *(False for _ in leases[1:])]
 
 
-@needs_cluster
-def test_a_killed_writer_blocks_nobody_on_any_node(looms: list[Loom]) -> None:
+@pytest.mark.citus
+def test_a_killed_writer_blocks_nobody_on_any_node(looms: list[Loom], nodes: list[str]) -> None:
     place = looms[0].workspace("james")
-    for url in NODES:
+    for url in nodes:
         with Child(HOLD, url, str(place.info.id)) as child:
             assert child.line() == "held"
         for loom in looms:
             assert loom.workspace("james").add([note("James sails on.")])
 
 
-@needs_cluster
-def test_sql_that_forgets_its_filter_sees_one_workspace_only_on_every_node(looms: list[Loom]) -> None:
+@pytest.mark.citus
+def test_sql_that_forgets_its_filter_sees_one_workspace_only_on_every_node(looms: list[Loom], nodes: list[str]) -> None:
     places = {name: looms[0].workspace(name).info.id for name in ("james", "audrey")}
     for name in places:
         looms[0].workspace(name).add([note(f"{name} keeps bees.")])
-    for url in NODES:
+    for url in nodes:
         for place in places.values():
             with psycopg.connect(url) as connection:
                 connection.execute("SET LOCAL citus.propagate_set_commands = 'local'")
@@ -140,43 +136,71 @@ def test_sql_that_forgets_its_filter_sees_one_workspace_only_on_every_node(looms
                 assert connection.execute("SELECT DISTINCT workspace_id FROM document").fetchall() == [(place,)]
 
 
-@needs_cluster
+@pytest.mark.citus
 def test_a_table_that_a_migration_adds_is_distributed_and_guarded_too(
-    looms: list[Loom], monkeypatch: pytest.MonkeyPatch
+    looms: list[Loom], nodes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = looms[0].workspace("james").info.id
     with monkeypatch.context() as newer:
         newer.setattr(migrations, "steps", with_step(ADDITION))
         migrations.tables.cache_clear()
-        open_store(NODES[0], SystemClock()).close()
+        open_store(nodes[0], SystemClock()).close()
     migrations.tables.cache_clear()
-    try:
-        for url in NODES:
-            with psycopg.connect(url) as connection:
-                connection.execute("SET LOCAL citus.propagate_set_commands = 'local'")
-                connection.execute(f"SET LOCAL everloom.workspace = '{place}'".encode())
-                assert connection.execute("SELECT workspace_id, bearing FROM compass").fetchall() == [(place, 270)]
-        with pytest.raises(StoreReplaced), looms[1].store.read(place) as unit:
-            unit.all("kernel.item_counts")
-    finally:
-        with psycopg.connect(NODES[0], autocommit=True) as connection:
-            connection.execute("DROP TABLE compass")
-            connection.execute("DELETE FROM migration WHERE number = %s", (NEXT,))
-            connection.execute("UPDATE store_identity SET oldest_program = %s", (NEXT - 1,))
+    for url in nodes:
+        with psycopg.connect(url) as connection:
+            connection.execute("SET LOCAL citus.propagate_set_commands = 'local'")
+            connection.execute(f"SET LOCAL everloom.workspace = '{place}'".encode())
+            assert connection.execute("SELECT workspace_id, bearing FROM compass").fetchall() == [(place, 270)]
+    with pytest.raises(StoreReplaced), looms[1].store.read(place) as unit:
+        unit.all("kernel.item_counts")
 
 
-@needs_cluster
-def test_a_backup_comes_back_and_ids_go_on(looms: list[Loom], tmp_path: Path) -> None:
+@pytest.mark.citus
+def test_a_backup_comes_back_and_ids_go_on(looms: list[Loom], nodes: list[str], tmp_path: Path) -> None:
     place = looms[-1].workspace("james")
     place.add([note("James sails.")])
     looms[-1].store.backup(tmp_path / "copy.db")
     known = max(place.add([note(f"Written after the backup, {at}.") for at in range(20)]))
     for loom in looms:
         loom.store.close()
-    restore(tmp_path / "copy.db", NODES[0], SystemClock(), force=True, wait=30)
-    distribute(NODES[0], SystemClock())
-    for url in NODES:
+    restore(tmp_path / "copy.db", nodes[0], SystemClock(), force=True, wait=30)
+    distribute(nodes[0], SystemClock())
+    for url in nodes:
         with open_at(url, SystemClock()) as loom:
             james = loom.workspace("james")
             assert "James sails." in {hit.text for hit in james.search("sails")}
             assert james.add([note(f"Written after the restore at {url}.")])[0] > known
+
+
+@pytest.mark.citus
+def test_what_changes_tables_names_the_coordinator_where_it_is_refused(
+    looms: list[Loom], nodes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looms[0].store.backup(tmp_path / "copy.db")
+    for loom in looms:
+        loom.store.close()
+    monkeypatch.setattr(migrations, "steps", with_step(ADDITION))
+    for url in nodes[1:]:
+        for attempt in (
+            lambda url=url: open_store(url, SystemClock()),
+            lambda url=url: distribute(url, SystemClock()),
+            lambda url=url: restore(tmp_path / "copy.db", url, SystemClock(), force=True),
+        ):
+            with pytest.raises(StoreError, match="coordinator") as refusal:
+                attempt()
+            assert "coordinator's address" in str(refusal.value.hint)
+
+
+@pytest.mark.citus
+def test_a_restore_is_refused_while_others_have_the_store_open_at_another_node(
+    looms: list[Loom], nodes: list[str], tmp_path: Path
+) -> None:
+    looms[1].workspace("james").add([note("James sails.")])
+    looms[0].store.backup(tmp_path / "copy.db")
+    for loom in (looms[0], *looms[2:]):
+        loom.store.close()
+    with pytest.raises(Conflict, match="open"):
+        restore(tmp_path / "copy.db", nodes[0], SystemClock(), force=True)
+    assert looms[1].workspace("james").add([note("James sails on.")])
+    looms[1].store.close()
+    restore(tmp_path / "copy.db", nodes[0], SystemClock(), force=True)

@@ -76,6 +76,7 @@ def version(url: str) -> int:
 
 
 @pytest.mark.promise("store.migrates-on-open")
+@pytest.mark.coordinator
 def test_an_old_store_is_migrated_when_it_is_opened(
     old: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,6 +187,7 @@ def test_without_room_for_a_backup_nothing_is_migrated(
 
 
 @pytest.mark.promise("store.migrates-once")
+@pytest.mark.coordinator
 def test_processes_that_open_an_old_store_at_once_migrate_it_once(old: str, nursery: Nursery, tmp_path: Path) -> None:
     for _ in range(4):
         nursery.start("migrate", old)

@@ -25,6 +25,9 @@ from tests.store.ground import Child, as_superuser, assert_agreement, is_sqlite,
 from tests.store.nursery import Nursery
 from tests.store.test_migration import ADDITION, with_step
 
+# What replaces tables goes through the coordinator.
+pytestmark = pytest.mark.coordinator
+
 HOLD = """
 import sys
 from tests.store.ground import note, open_at
@@ -465,6 +468,7 @@ def test_a_store_that_was_copied_with_its_folder_is_opened(filled: str, tmp_path
 
 
 @pytest.mark.promise("backup.one-moment")
+@pytest.mark.one_node("its nodes have no moment in common; each workspace is copied as of one")
 def test_a_backup_shows_all_workspaces_as_of_one_moment(
     store_url: str, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
