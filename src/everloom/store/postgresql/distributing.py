@@ -27,6 +27,8 @@ FROM pg_constraint AS c JOIN pg_class AS t ON t.oid = c.conrelid JOIN pg_class A
 WHERE c.contype = 'f' AND c.connamespace = current_schema()::regnamespace
     AND (t.relname = ANY(%(tables)s) OR r.relname = ANY(%(tables)s))
 """
+_OTHERS_HERE = "pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+_OTHERS_ANYWHERE = "citus_stat_activity WHERE datname = current_database() AND global_pid <> citus_backend_gpid()"
 _MIGRATION = "migration"
 
 
@@ -57,11 +59,27 @@ def need_citus(connection: psycopg.Connection[dict[str, object]], address: str) 
             f"{address} lacks the Citus extension",
             hint="install Citus on every node, run CREATE EXTENSION citus, and add the nodes with citus_add_node()",
         )
+    _need_coordinator(connection, address)
+
+
+def need_coordinator(connection: psycopg.Connection[dict[str, object]], address: str) -> None:
+    """Refuse to change the tables of a cluster at a node that cannot."""
+    if is_distributed(connection):
+        _need_coordinator(connection, address)
+
+
+def _need_coordinator(connection: psycopg.Connection[dict[str, object]], address: str) -> None:
     row = connection.execute("SELECT citus_is_coordinator() AS here").fetchone()
     if row != {"here": True}:
         raise StoreError(
-            f"{address} is not the coordinator of its cluster", hint="run this once, with the coordinator's address"
+            f"{address} is not the coordinator of its cluster, which alone can change its tables",
+            hint="run this once, with the coordinator's address",
         )
+
+
+def others_at(connection: psycopg.Connection[dict[str, object]]) -> str:
+    """Name the list of all others who are connected to this database, at whatever node."""
+    return _OTHERS_ANYWHERE if is_distributed(connection) else _OTHERS_HERE
 
 
 def distribute_tables(connection: psycopg.Connection[dict[str, object]]) -> Distributed:

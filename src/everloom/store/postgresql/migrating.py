@@ -38,6 +38,8 @@ from everloom.store.postgresql.distributing import (
     distribute_tables,
     is_distributed,
     need_citus,
+    need_coordinator,
+    others_at,
     undistributed,
 )
 from everloom.store.postgresql.faults import translate_error
@@ -67,8 +69,7 @@ _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 _LOCK_SECONDS = 30.0
 
 _OLDER = """
-SELECT count(*) AS count FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid()
+SELECT count(*) AS count FROM {others}
     AND CASE WHEN application_name ~ '^everloom/[0-9]+$' THEN substr(application_name, 10)::bigint < %s END
 """
 _INDEX = """
@@ -172,6 +173,7 @@ def bring_up_to_date(
     """Run the missing steps, with `is_whole` also contract steps at the end; returns what waits for older programs."""
     which = missing_steps if is_whole else needed_steps
     while todo := which("postgresql", version := version_of(connection), address, oldest_of(connection, version)):
+        need_coordinator(connection, address)
         if version == 0 or any(step.kind == "replace" for step in todo):
             run = _Offline(connection, address, clock, safety or Safety())
             run.all(todo, patience)
@@ -184,7 +186,7 @@ def bring_up_to_date(
 
 def _older(connection: Connection, oldest: int) -> int:
     """Count the connections of programs that do not know a step."""
-    row = connection.execute(_OLDER.encode(), (oldest,)).fetchone()
+    row = connection.execute(_OLDER.format(others=others_at(connection)).encode(), (oldest,)).fetchone()
     return int(row["count"]) if row else 0
 
 

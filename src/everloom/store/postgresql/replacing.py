@@ -17,6 +17,7 @@ from everloom.errors import Conflict, StoreError
 from everloom.store.address import redact
 from everloom.store.engine import holds_workspaces, in_use
 from everloom.store.migrations import missing_steps, tables
+from everloom.store.postgresql.distributing import need_coordinator, others_at
 from everloom.store.postgresql.faults import translate_error
 from everloom.store.postgresql.opening import connect_to_replace, version_of
 from everloom.store.postgresql.store import PostgresStore
@@ -28,10 +29,7 @@ _RESTORE_LOCK = 0x6D696E65
 # How long to wait even if nobody asked for it: a process that has just ended is listed for a moment longer.
 _SHORTEST_WAIT = 2.0
 
-_OTHERS = """
-SELECT count(*) AS count FROM pg_stat_activity
-WHERE datname = current_database() AND application_name ~ '^everloom(/|$)' AND pid <> pg_backend_pid()
-"""
+_OTHERS = "SELECT count(*) AS count FROM {others} AND application_name ~ '^everloom(/|$)'"
 _LEFT = "SELECT nspname AS name FROM pg_namespace WHERE nspname LIKE 'everloom\\_restoring\\_%'"
 # Indexes, policies and constraints follow their table.
 _MOVE = """
@@ -121,6 +119,7 @@ class PostgresReplacement:
         if not taken["taken"]:
             raise Conflict(f"another restore into {self._address} is running", hint="wait until it is done")
         self._home = str(self._ask("SELECT current_schema() AS name")["name"])
+        need_coordinator(self._connection, self._address)
         # Others first: a store that they are still writing to is not judged by what it holds now.
         self._wait_for_others()
         missing_steps("postgresql", version_of(self._connection), self._address)
@@ -150,7 +149,8 @@ class PostgresReplacement:
 
     def _wait_for_others(self) -> None:
         """Wait until no other process has the store open; Conflict when the time is up."""
-        while self._ask(_OTHERS)["count"]:
+        others = _OTHERS.format(others=others_at(self._connection))
+        while self._ask(others)["count"]:
             if time.monotonic() > self._deadline:
                 raise in_use(self._address)
             time.sleep(_PAUSE_SECONDS)
