@@ -425,6 +425,7 @@ def test_what_was_forgotten_comes_back_only_if_somebody_lifts_its_tombstone(plac
         place.forgetting.lift_tombstones([10**9])
 
 
+@pytest.mark.one_node("overwriting what was forgotten is left to whoever runs it")
 def test_a_forgetting_that_was_not_cleaned_is_cleaned_by_the_next_sleep(
     place: Workspace, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -285,6 +285,7 @@ def test_what_waits_for_review_is_kept_and_not_found(store_url: str) -> None:
 
 
 @pytest.mark.promise("records.kept")
+@pytest.mark.coordinator
 def test_records_go_with_their_workspace_and_come_back_with_a_backup(
     loom: Loom, store_url: str, lend_store_url: Any, tmp_path: Any
 ) -> None:
