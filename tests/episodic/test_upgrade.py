@@ -48,6 +48,7 @@ def test_the_scenes_of_an_older_store_are_embedded_again(being: Episodic, loom: 
     assert all(np.array_equal(before[item], after[item]) for item in (plain, felt))
 
 
+@pytest.mark.one_node("so old a store was never distributed")
 def test_the_lives_of_the_scenes_of_an_older_store_are_kept(being: Episodic, store_url: str) -> None:
     first, second, _ = remember(being, scene("We went to Elba"), scene("We came back"), scene("James slept"))
     being.merge_nodes([first, second], "We went there and back")

@@ -68,6 +68,7 @@ def verbs(mind: Semantic) -> dict[str, Callable[[], object]]:
     }
 
 
+@pytest.mark.one_node("it is told the settings of a transaction one by one, though in the same round trip")
 def test_frequent_verbs_take_few_statements(
     store_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
