@@ -6,10 +6,12 @@ takes several nodes. `tests.citus` tells how a cluster is named.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -21,12 +23,17 @@ from everloom.kernel.work.lease import Leases
 from everloom.loom import Loom
 from everloom.store import migrations, open_store
 from everloom.store.postgresql.migrating import distribute
+from everloom.store.statements import statements
 from everloom.store.transfer import restore
 from tests.citus import CitusCluster
 from tests.store.ground import NOW, Child, note, open_at
 from tests.store.nursery import newest
 from tests.store.test_migration import ADDITION, with_step
 from tests.store.test_units import assert_each_saw_the_one_before
+
+NAMED = "%(workspace)s"
+# Values with which every statement can be planned, by the beginning of their types.
+SAMPLES = {"halfvec": "[1, 2]", "": "1"}
 
 HOLD = """
 import sys
@@ -204,3 +211,41 @@ def test_a_restore_is_refused_while_others_have_the_store_open_at_another_node(
     assert looms[1].workspace("james").add([note("James sails on.")])
     looms[1].store.close()
     restore(tmp_path / "copy.db", nodes[0], SystemClock(), force=True)
+
+
+@pytest.mark.citus
+def test_every_statement_about_a_workspace_is_left_to_the_one_node_that_holds_it(
+    looms: list[Loom], nodes: list[str]
+) -> None:
+    place = looms[0].workspace("james").info.id
+    # Braces are filled in by the program, with numbers of an index.
+    known = {name: re.sub(r"\{\w+\}", "2", sql) for name, sql in statements("postgresql").items() if NAMED in sql}
+    assert len(known) > 300
+    with psycopg.connect(nodes[0], autocommit=True) as connection:
+        tasks = {name: tasks_of(connection, sql, place) for name, sql in known.items()}
+    assert {name: count for name, count in tasks.items() if count > 1} == {}
+
+
+def tasks_of(connection: psycopg.Connection[Any], sql: str, place: int) -> int:
+    """Count the shards that a statement is sent to."""
+    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", sql)))
+    numbered = re.sub(r"%\((\w+)\)s", lambda found: f"${names.index(found[1]) + 1}", sql).replace("%%", "%")
+    try:
+        connection.execute(f"PREPARE asked AS {numbered}".encode())
+    except psycopg.errors.UndefinedTable:
+        return 0  # one of SQLite's own
+    try:
+        row = connection.execute("SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = 'asked'")
+        kinds: list[str] = (row.fetchone() or ([],))[0]
+        values = [str(place) if name == "workspace" else sample(kind) for name, kind in zip(names, kinds, strict=True)]
+        given = ", ".join(f"'{value}'" for value in values)
+        plan = connection.execute(f"EXPLAIN EXECUTE asked ({given})".encode()).fetchall()
+    finally:
+        connection.execute("DEALLOCATE asked")
+    return max((int(count) for (line,) in plan for count in re.findall(r"Task Count: (\d+)", line)), default=0)
+
+
+def sample(kind: str) -> str:
+    if kind.endswith("[]"):
+        return "{1, 2}"
+    return next(value for beginning, value in SAMPLES.items() if kind.startswith(beginning))

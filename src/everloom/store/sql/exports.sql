@@ -87,5 +87,5 @@ WHERE o.workspace_id = :workspace AND o.superseded_at IS NULL AND o.id > :after 
 SELECT n.id, n.name, v.body, v.at FROM mind_note AS n
 JOIN mind_note_version AS v ON v.workspace_id = n.workspace_id AND v.note_id = n.id
 WHERE n.workspace_id = :workspace AND n.id > :after AND n.body_hash <> '' AND v.number = (
-    SELECT MAX(l.number) FROM mind_note_version AS l WHERE l.workspace_id = n.workspace_id AND l.note_id = n.id)
+    SELECT MAX(l.number) FROM mind_note_version AS l WHERE l.workspace_id = :workspace AND l.note_id = n.id)
 ORDER BY n.id LIMIT :limit;

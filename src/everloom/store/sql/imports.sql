@@ -22,14 +22,14 @@ UPDATE import_source SET undone_at = :at WHERE workspace_id = :workspace AND id 
 -- Read one source, with how many of its items there still are.
 SELECT s.id, s.format, s.place, s.started_at, s.changed_at, s.undone_at,
     (SELECT COUNT(*) FROM import_item AS i JOIN item AS x ON x.workspace_id = i.workspace_id AND x.id = i.item_id
-        WHERE i.workspace_id = s.workspace_id AND i.source_id = s.id AND i.is_own = 1) AS items
+        WHERE i.workspace_id = :workspace AND i.source_id = s.id AND i.is_own = 1) AS items
 FROM import_source AS s WHERE s.workspace_id = :workspace AND s.id = :id;
 
 -- name: source_recent
 -- List sources, the latest first, with how many of their items there still are.
 SELECT s.id, s.format, s.place, s.started_at, s.changed_at, s.undone_at,
     (SELECT COUNT(*) FROM import_item AS i JOIN item AS x ON x.workspace_id = i.workspace_id AND x.id = i.item_id
-        WHERE i.workspace_id = s.workspace_id AND i.source_id = s.id AND i.is_own = 1) AS items
+        WHERE i.workspace_id = :workspace AND i.source_id = s.id AND i.is_own = 1) AS items
 FROM import_source AS s WHERE s.workspace_id = :workspace ORDER BY s.changed_at DESC, s.id DESC LIMIT :limit;
 
 -- name: source_places
@@ -60,7 +60,7 @@ DELETE FROM import_part WHERE workspace_id = :workspace AND part_key IN (
 -- Read what records became: whether the item is there, or was forgotten and may not come back.
 SELECT i.record_key, i.item_id, x.id AS present_id,
     (SELECT COUNT(*) FROM tombstone AS t
-        WHERE t.workspace_id = i.workspace_id AND t.item_id = i.item_id AND t.lifted_at IS NULL) AS buried
+        WHERE t.workspace_id = :workspace AND t.item_id = i.item_id AND t.lifted_at IS NULL) AS buried
 FROM import_item AS i LEFT JOIN item AS x ON x.workspace_id = i.workspace_id AND x.id = i.item_id
 WHERE i.workspace_id = :workspace AND i.record_key IN (:*keys);
 

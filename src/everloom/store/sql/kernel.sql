@@ -226,10 +226,10 @@ SELECT DISTINCT item_id FROM source WHERE workspace_id = :workspace AND source_i
 -- Trust documents no more than the least trusted document that they rest on.
 UPDATE document SET trust = (
     SELECT MAX(d.trust) FROM source AS e JOIN document AS d ON d.workspace_id = e.workspace_id AND d.item_id = e.source_id
-    WHERE e.workspace_id = document.workspace_id AND e.item_id = document.item_id)
+    WHERE e.workspace_id = :workspace AND e.item_id = document.item_id)
 WHERE workspace_id = :workspace AND item_id IN (:*ids) AND EXISTS (
     SELECT 1 FROM source AS e JOIN document AS d ON d.workspace_id = e.workspace_id AND d.item_id = e.source_id
-    WHERE e.workspace_id = document.workspace_id AND e.item_id = document.item_id
+    WHERE e.workspace_id = :workspace AND e.item_id = document.item_id
         AND d.trust > COALESCE(document.trust, -1));
 
 -- name: trust_of_session

@@ -282,13 +282,13 @@ SELECT o.id, o.subject_set, d.text, d.confidence, d.created_at, d.origin, COALES
     COALESCE(a.pinned, 0) AS pinned, COALESCE(a.useful, 0) AS useful,
     CASE WHEN EXISTS (
         SELECT 1 FROM source AS e JOIN item AS i ON i.workspace_id = e.workspace_id AND i.id = e.source_id
-        WHERE e.workspace_id = o.workspace_id AND e.item_id = o.id AND i.kind = 'exchange'
+        WHERE e.workspace_id = :workspace AND e.item_id = o.id AND i.kind = 'exchange'
     ) AND NOT EXISTS (
         SELECT 1 FROM document AS x
-        WHERE x.workspace_id = o.workspace_id AND x.retired_by = o.id AND x.kind = 'exchange'
+        WHERE x.workspace_id = :workspace AND x.retired_by = o.id AND x.kind = 'exchange'
     ) THEN 1 ELSE 0 END AS is_learnt,
     CASE WHEN EXISTS (
-        SELECT 1 FROM linked AS l WHERE l.workspace_id = o.workspace_id AND l.observation_id = o.id
+        SELECT 1 FROM linked AS l WHERE l.workspace_id = :workspace AND l.observation_id = o.id
     ) THEN 1 ELSE 0 END AS is_linked
 FROM observation AS o
 JOIN document AS d ON d.workspace_id = o.workspace_id AND d.item_id = o.id

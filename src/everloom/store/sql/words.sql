@@ -107,16 +107,16 @@ FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 -- name: beside
 -- Find the two documents before and after each of some in its session; a text of more than so many spaces needs none.
 SELECT d.item_id,
-    (SELECT b.item_id FROM document AS b WHERE b.workspace_id = d.workspace_id AND b.session_id = d.session_id AND b.kind = d.kind
+    (SELECT b.item_id FROM document AS b WHERE b.workspace_id = :workspace AND b.session_id = d.session_id AND b.kind = d.kind
         AND b.item_id < d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
         ORDER BY b.item_id DESC LIMIT 1) AS before_1,
-    (SELECT b.item_id FROM document AS b WHERE b.workspace_id = d.workspace_id AND b.session_id = d.session_id AND b.kind = d.kind
+    (SELECT b.item_id FROM document AS b WHERE b.workspace_id = :workspace AND b.session_id = d.session_id AND b.kind = d.kind
         AND b.item_id < d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
         ORDER BY b.item_id DESC LIMIT 1 OFFSET 1) AS before_2,
-    (SELECT b.item_id FROM document AS b WHERE b.workspace_id = d.workspace_id AND b.session_id = d.session_id AND b.kind = d.kind
+    (SELECT b.item_id FROM document AS b WHERE b.workspace_id = :workspace AND b.session_id = d.session_id AND b.kind = d.kind
         AND b.item_id > d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
         ORDER BY b.item_id ASC LIMIT 1) AS after_1,
-    (SELECT b.item_id FROM document AS b WHERE b.workspace_id = d.workspace_id AND b.session_id = d.session_id AND b.kind = d.kind
+    (SELECT b.item_id FROM document AS b WHERE b.workspace_id = :workspace AND b.session_id = d.session_id AND b.kind = d.kind
         AND b.item_id > d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
         ORDER BY b.item_id ASC LIMIT 1 OFFSET 1) AS after_2
 FROM document AS d WHERE d.workspace_id = :workspace AND d.item_id IN (:*ids) AND d.session_id IS NOT NULL
