@@ -1,15 +1,17 @@
 """What a fleet costs: many workspaces, many clients, four reads to one write, directly and over HTTP.
 
-    python benchmarks/fleet.py [--workspaces 2000] [--items 500] [--clients 16] [--servers 2] [--url URL] [--json]
+    python benchmarks/fleet.py [--workspaces 2000] [--items 500] [--clients 16] [--servers 2] [--url URL]… [--json]
 
 Fills one workspace through the API and copies its rows to the others, then lets clients search, recall, bring to mind
 and remember in workspaces at random. Prints calls per second, the CPU of clients, servers and PostgreSQL, calls per
-CPU-second, percentiles, WAL per write, sessions that wait for locks, round trips of each operation, and what an idle
-worker's look costs. Round trips are counted on the wire, by a relay between the program and the server.
+CPU-second, percentiles, WAL per write, sessions that wait for locks, round trips and PostgreSQL's CPU of each
+operation, and what an idle worker's look costs. Round trips are counted on the wire, by a relay between the program and
+the server.
 
 Uses the public API and the command line only, so that it also runs in an older checkout, for a comparison. Without a
 URL it starts the PostgreSQL of the development tools. A database that is given must be empty, or one that was filled by
-this program with the same numbers.
+this program with the same numbers. To measure a cluster, fill its coordinator with this program, run `everloom store
+distribute`, and give the nodes that clients shall talk to as URLs, and all others by `--node`: what they cost is added.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -57,6 +60,8 @@ PAGE = 25
 PATIENCE = 600.0
 # Below so many round trips a second, a worker has nothing left to do.
 IDLE_RATE = 20
+# Calls of each kind that are made one after the other.
+ALONE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,8 @@ def fill(url: str, load: Load) -> None:
         fresh = [name_of(number) for number in range(1, load.workspaces) if name_of(number) not in present]
         for number in range(0, len(fresh), PAGE):
             copy(url, first.info.id, [loom.workspace(name).info.id for name in fresh[number : number + PAGE]])
+    if name_of(0) in present and not fresh:
+        return
     with closing(psycopg.connect(url, autocommit=True)) as connection:
         connection.execute("VACUUM ANALYZE")
 
@@ -240,18 +247,20 @@ def percentiles(seconds: list[float]) -> dict[str, float]:
 
 
 class Watched:
-    """The server of the database, and the processes of this program in front of it, while clients call."""
+    """The servers of the database, and the processes of this program in front of them, while clients call."""
 
-    def __init__(self, url: str, servers: Sequence[subprocess.Popen[bytes]] = ()) -> None:
-        self._connection = psycopg.connect(url, autocommit=True, application_name="watching")
+    def __init__(self, nodes: Sequence[str], servers: Sequence[subprocess.Popen[bytes]] = ()) -> None:
+        self._connections = [psycopg.connect(url, autocommit=True, application_name="watching") for url in nodes]
         self._servers = [psutil.Process(each.pid) for each in servers]
-        self._postmaster = postmaster_of(self._connection)
+        found = [postmaster_of(each) for each in self._connections]
+        self._postmasters = {each.pid: each for each in found if each} if all(found) else {}
 
     def __enter__(self) -> Watched:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        for each in self._connections:
+            each.close()
 
     @contextmanager
     def during(self) -> Iterator[dict[str, Any]]:
@@ -274,17 +283,33 @@ class Watched:
         seen["idle"] = round(sum(each[1] for each in samples) / sessions, 2)
 
     def _count(self) -> dict[str, Any]:
-        (wal,) = self._connection.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone() or (0,)
+        wal = sum(int(first_row(each, LOGGED)[0]) for each in self._connections)
         servers = sum(spent(each) for each in self._servers) if self._servers else None
-        return {"wal": int(wal), "servers": servers, "postgresql": self._postmaster and tree_spent(self._postmaster)}
+        return {"wal": wal, "servers": servers, "postgresql": self.postgresql()}
+
+    def postgresql(self) -> float | None:
+        """Return the seconds of CPU of all servers of the database, if they run on this machine."""
+        return sum(map(tree_spent, self._postmasters.values())) if self._postmasters else None
 
     def _sample(self, stop: threading.Event, samples: list[tuple[int, int, int]]) -> None:
-        question = (
-            "SELECT count(*) FILTER (WHERE wait_event_type = 'Lock'), count(*) FILTER (WHERE state LIKE 'idle in%'), "
-            "count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> 'watching'"
-        )
         while not stop.wait(0.2):
-            samples.append(self._connection.execute(question.encode()).fetchone() or (0, 0, 0))
+            rows = [first_row(each, SESSIONS) for each in self._connections]
+            waiting, idle, count = (sum(each) for each in zip(*rows, strict=True))
+            samples.append((waiting, idle, count))
+
+
+LOGGED = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
+SESSIONS = (
+    "SELECT count(*) FILTER (WHERE wait_event_type = 'Lock'), count(*) FILTER (WHERE state LIKE 'idle in%'), "
+    "count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> 'watching'"
+)
+
+
+def first_row(connection: psycopg.Connection[Any], question: str) -> tuple[Any, ...]:
+    """Ask something that has an answer."""
+    row = connection.execute(question.encode()).fetchone()
+    assert row is not None
+    return tuple(row)
 
 
 def postmaster_of(connection: psycopg.Connection[Any]) -> psutil.Process | None:
@@ -440,6 +465,25 @@ def round_trips(url: str, load: Load) -> dict[str, int]:
     return found
 
 
+def cpu_of_each(urls: Sequence[str], load: Load, watched: Watched) -> dict[str, float | None]:
+    """Measure the CPU that one call of each kind takes of PostgreSQL, in milliseconds: one after the other."""
+    texts, random, found = memories(10**9, seed=98), Random(98), {}
+    asked = list(memories(load.items))
+    with ExitStack() as stack:
+        looms = [stack.enter_context(open_loom(url, settings=SETTINGS)) for url in urls]
+        # Those before the first count make connections, plans and caches.
+        for kind in (None, *MIX):
+            before = watched.postgresql()
+            for number in range(ALONE):
+                place = looms[number % len(looms)].workspace(name_of(random.randrange(load.workspaces)), session="one")
+                for each in (kind,) if kind else MIX:
+                    calls(place, each, next(texts) if each == WRITES else random.choice(asked))
+            after = watched.postgresql()
+            if kind:
+                found[kind] = None if before is None or after is None else round((after - before) / ALONE * 1000, 2)
+    return found
+
+
 def idle_look(url: str, home: Path, seconds: float, patience: float) -> dict[str, Any]:
     """Measure what a look of a worker costs that finds nothing to do."""
     words, given = command(url, home, "worker", "--once")
@@ -498,21 +542,25 @@ def settle(relay: Relay, patience: float) -> None:
 # Telling
 
 
-def measured(url: str, load: Load, home: Path, chosen: argparse.Namespace) -> dict[str, Any]:
+def measured(urls: Sequence[str], load: Load, home: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     """Measure everything that was asked for."""
     found: dict[str, Any] = {"workspaces": load.workspaces, "items": load.items, "clients": load.clients}
+    url, nodes = urls[0], [*urls, *chosen.node]
     fill(url, load)
-    with closing(psycopg.connect(url)) as connection:
-        row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
-        found["megabytes"] = round(row[0] / 1e6) if row else None
+    with ExitStack() as stack:
+        sized = [stack.enter_context(closing(psycopg.connect(each))) for each in nodes]
+        size = sum(first_row(each, "SELECT pg_database_size(current_database())")[0] for each in sized)
+        found["megabytes"] = round(size / 1e6)
     found["round_trips"] = round_trips(url, load)
-    with Watched(url) as watched:
-        found["direct"] = run_clients([url], load, watched)
+    with Watched(nodes) as watched:
+        found["postgresql_ms"] = cpu_of_each(urls, load, watched)
+        found["direct"] = run_clients(urls, load, watched)
     if chosen.servers:
         with ExitStack() as stack:
             ports = [free_port() for _ in range(chosen.servers)]
-            servers = [stack.enter_context(serving(url, home, port)) for port in ports]
-            watched = stack.enter_context(Watched(url, servers))
+            places = zip(ports, cycle(urls), strict=False)
+            servers = [stack.enter_context(serving(each, home, port)) for port, each in places]
+            watched = stack.enter_context(Watched(nodes, servers))
             found["http"] = run_clients([f"http://127.0.0.1:{port}" for port in ports], load, watched)
     if chosen.look_seconds:
         found["idle_look"] = idle_look(url, home, chosen.look_seconds, chosen.settle_seconds)
@@ -524,6 +572,7 @@ def told(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"{found['workspaces']:,} workspaces of {found['items']:,} items, {found['megabytes']:,} MB"
     yield f"{found['clients']} clients"
     yield "round trips: " + ", ".join(f"{kind} {count}" for kind, count in found["round_trips"].items())
+    yield "PostgreSQL's CPU in ms: " + ", ".join(f"{kind} {each}" for kind, each in found["postgresql_ms"].items())
     for way in ("direct", "http"):
         if (one := found.get(way)) is None:
             continue
@@ -540,10 +589,10 @@ def told(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 @contextmanager
-def database(url: str | None) -> Iterator[str]:
+def databases(urls: Sequence[str]) -> Iterator[Sequence[str]]:
     """Use the database that was given, or a new one in a server of our own that writes as one in earnest does."""
-    if url is not None:
-        yield url
+    if urls:
+        yield urls
         return
     from tests.engines import Engines  # noqa: PLC0415  only who gives no server needs the development tools
 
@@ -551,7 +600,7 @@ def database(url: str | None) -> Iterator[str]:
     try:
         server = engines.private_server(durable=True)
         try:
-            yield server.url(server.create_database())
+            yield [server.url(server.create_database())]
         finally:
             server.remove()
     finally:
@@ -571,14 +620,16 @@ def main() -> None:
     parser.add_argument(
         "--settle-seconds", type=float, default=600.0, help="after which a worker that still works counts as idle"
     )
-    parser.add_argument("--url", help="of a PostgreSQL database that belongs to this role")
+    talk = "of a PostgreSQL database that belongs to this role; of several nodes of a cluster, clients take turns"
+    parser.add_argument("--url", action="append", default=[], help=talk)
+    parser.add_argument("--node", action="append", default=[], help="URL of another node that clients do not talk to")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     processes = min(chosen.processes, chosen.clients)
     load = Load(chosen.workspaces, chosen.items, chosen.clients, processes, chosen.seconds)
-    with TemporaryDirectory() as home, database(chosen.url) as url:
+    with TemporaryDirectory() as home, databases(chosen.url) as urls:
         os.environ["XDG_DATA_HOME"] = home
-        found = measured(url, load, Path(home), chosen)
+        found = measured(urls, load, Path(home), chosen)
     sys.stdout.write((json.dumps(found, indent=2) if chosen.json else "\n".join(told(found))) + "\n")
 
 
