@@ -19,8 +19,8 @@ LARGE = 20_000
 # 120 of them raised the planning of every statement about vectors from 0.1 to 1.2 ms. Beyond these, vectors are sorted.
 MOST = 24
 # How many candidates an index keeps while it searches. Recall of the nearest 50 among 200,000 and CPU: 100: .84, 4 ms;
-# 200: .92, 7 ms; 300: .96, 11 ms; 400: .97, 14 ms; 1,000: .996, 31 ms; sorting all of them exactly takes 180 ms. Among a
-# million: 200: .87, 17 ms; 400: .94, 25 ms; 600: .96, 33 ms; 1,000: .98, 42 ms; sorting them takes 560 ms.
+# 200: .92, 7 ms; 300: .96, 11 ms; 400: .97, 14 ms; 1,000: .996, 31 ms; sorting all of them exactly takes 180 ms. Among
+# a million: 200: .87, 17 ms; 400: .94, 25 ms; 600: .96, 33 ms; 1,000: .98, 42 ms; sorting them takes 560 ms.
 EF_SEARCH = 600
 # What building an index keeps of each vector beside its numbers, in bytes, and how many megabytes one build may take.
 # A graph that does not fit is built on disk: of a million vectors, with PostgreSQL's 64 MB, a third in twenty minutes.
