@@ -21,6 +21,7 @@ from everloom.loom import open_loom
 from everloom.settings import Settings
 from everloom.store import open_store
 from everloom.store.contract import StoreLimits
+from everloom.store.postgresql.store import PostgresStore
 from tests.engines import ROLE, PostgresServer, server_account
 from tests.patience import wait_until
 
@@ -135,3 +136,14 @@ def test_a_mode_without_transactions_is_refused_with_what_to_do(behind: Callable
         pass
     assert "pool_mode" in str(caught.value.hint)
     assert "transaction" in str(caught.value.hint)
+
+
+@pytest.mark.promise("store.pooled")
+def test_upkeep_with_more_memory_leaves_no_setting_on_connections_that_others_share(behind: Callable[..., str]) -> None:
+    url, memory = behind("transaction"), b"SHOW maintenance_work_mem"
+    with closing(PostgresStore(url, SystemClock(), StoreLimits(prepared_statements=False))) as store:
+        store._administer("SELECT 1", megabytes=1_999)
+        # A transaction that stays open keeps its connection, so that the other has the second one.
+        with closing(psycopg.connect(url, autocommit=True)) as one, closing(psycopg.connect(url)) as other:
+            found = {each.execute(memory, prepare=False).fetchone() for each in (other, one)}
+    assert found.isdisjoint({("1999MB",)})

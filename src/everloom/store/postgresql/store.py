@@ -65,9 +65,11 @@ from everloom.store.verifying import content_problems, derived_problems
 
 T = TypeVar("T")
 
-# Never less than whoever runs the server has chosen.
-_MEMORY = """SELECT set_config('maintenance_work_mem', %s, false)
-WHERE pg_size_bytes(current_setting('maintenance_work_mem')) < pg_size_bytes(%s)"""
+# Never less than whoever runs the server has chosen. Not behind a pooler, where it could become the setting of a
+# stranger's session: poolers make up the number by which a client knows its session.
+_MEMORY = """SELECT set_config('maintenance_work_mem', %(memory)s, false)
+WHERE pg_size_bytes(current_setting('maintenance_work_mem')) < pg_size_bytes(%(memory)s)
+    AND pg_backend_pid() = %(session)s"""
 # A statement that writes, such as a batch of an import, may take longer than one that reads.
 _WRITE_SECONDS = 60.0
 _LIMITS = StoreLimits()
@@ -408,9 +410,9 @@ class PostgresStore:
         connection = self._pool.take()
         connection.silence = LONG_SECONDS
         try:
-            # A setting of the session: behind a pooler it could become that of a stranger's.
-            if megabytes and self._limits.prepared_statements:
-                connection.execute(_MEMORY, (f"{megabytes}MB", f"{megabytes}MB"), prepare=False)
+            if megabytes:
+                given_memory = {"memory": f"{megabytes}MB", "session": connection.info.backend_pid}
+                connection.execute(_MEMORY, given_memory, prepare=False)
             cursor = connection.execute(statement.encode(), given or None, prepare=False)
             return cursor.fetchone() if cursor.description else None
         except psycopg.Error as error:
