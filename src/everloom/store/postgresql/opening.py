@@ -61,7 +61,7 @@ class Connection(psycopg.Connection[DictRow]):
         """
         with self.lock:
             self._check_connection_ok()
-            batch = self._pipeline = _Batch(self)
+            batch = self._pipeline = _QuietPipeline(self)
         try:
             with batch:
                 yield
@@ -86,7 +86,7 @@ class Connection(psycopg.Connection[DictRow]):
             raise psycopg.OperationalError(message) from None
 
 
-class _Batch(psycopg.Pipeline):
+class _QuietPipeline(psycopg.Pipeline):
     """A pipeline that says nothing before it is complete."""
 
     _is_complete = False
