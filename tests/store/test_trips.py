@@ -61,6 +61,27 @@ def test_what_is_refused_late_undoes_the_whole_unit(store: Store, place: int) ->
         assert unit.all("kernel.item_counts") == []
 
 
+def test_the_reason_of_a_refusal_is_told_however_late_the_rest_is_answered(
+    far: tuple[Store, Trips], clock: ManualClock
+) -> None:
+    """The server refuses the first statement while the rest, which it then does not run, is still on its way."""
+    store, trips = far
+    place = Workspaces(store, clock, "UTC").open("james").id
+
+    def add_twice() -> None:
+        with store.write(place) as unit:
+            (note,) = register(unit, "note", NOW)
+            (long,) = unit.ids(1)
+            unit.send("kernel.item_add", id=note, kind="note", at=AT)
+            unit.send("kernel.item_add", id=long, kind="n" * 50_000_000, at=AT)
+            trips.delays = [0.2, 0.2]
+
+    with pytest.raises(Conflict, match="refused a row"):
+        add_twice()
+    with store.read(place) as unit:
+        assert unit.all("kernel.item_counts") == []
+
+
 def test_several_lookups_are_answered_in_their_order(store: Store, place: int) -> None:
     with store.write(place) as unit:
         first, second = register(unit, ["note", "scene"], NOW)

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock, Thread
+from time import sleep
 from urllib.parse import quote
 
 from psycopg.conninfo import conninfo_to_dict
@@ -20,11 +21,12 @@ _READY = b"Z"
 
 
 class Trips:
-    """The round trips of all connections so far."""
+    """The round trips of all connections so far; and for how many seconds to hold up what the clients say next."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._count = 0
+        self.delays: list[float] = []
 
     @property
     def count(self) -> int:
@@ -41,6 +43,11 @@ class Trips:
         """Count one more."""
         with self._lock:
             self._count += 1
+
+    def hold_up(self, _: bytes) -> None:
+        """Let a piece of what a client says wait, if any delay is left."""
+        if self.delays:
+            sleep(self.delays.pop())
 
 
 @contextmanager
@@ -83,7 +90,7 @@ class _Proxy:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 server = _connected(*self._behind)
                 self._sockets += [client, server]
-                self._start(_pass, client, server, lambda _: None)
+                self._start(_pass, client, server, self.trips.hold_up)
                 self._start(_pass, server, client, _Answers(self.trips).hear)
 
     def close(self) -> None:

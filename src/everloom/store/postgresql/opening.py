@@ -93,6 +93,10 @@ class _QuietPipeline(psycopg.Pipeline):
 
     def _communicate_gen(self) -> Generator[Any, Any, None]:
         if self._is_complete:
+            # Handed over before any of it is sent: it leaves in one piece, which wakes the server once, and a refusal
+            # that arrives early is not mistaken for what it does to the statements that would have followed it.
+            while self.command_queue:
+                self.command_queue.popleft()()
             yield from super()._communicate_gen()
 
     def _exit_gen(self) -> Generator[Any, Any, None]:
