@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 from everloom.clock import ManualClock
 from everloom.episodic import Episodic
 from everloom.errors import Conflict, NotFound, Rejected
-from everloom.loom import Loom, Workspace
+from everloom.loom import Loom, Workspace, open_loom
+from everloom.settings import Settings
 from tests.episodic.ground import (
     ASKED,
     BILLING,
@@ -27,6 +29,8 @@ from tests.episodic.ground import (
     tell,
     write_script,
 )
+from tests.patience import PATIENCE
+from tests.scripted.server import HeldServer
 from tests.store.bytes import words_in_files
 from tests.store.ground import assert_agreement, rows_of
 
@@ -440,3 +444,33 @@ def test_scenes_can_be_changed_while_a_patrol_runs(store_url: str, clock: Manual
         patrol(being)
         assert_clusters_agree(loom, "james", store_url)
         assert_agreement(store_url)
+
+
+@pytest.mark.parametrize("change", ["correct", "retell", "merge", "split"])
+def test_a_scene_that_moves_while_it_is_told_anew_is_not_refused(
+    store_url: str, clock: ManualClock, change: str
+) -> None:
+    """A patrol places scenes at any time; whoever corrects one has not seen where it is, and does not care."""
+    with HeldServer() as model:
+        model.may_answer.set()
+        settings = {"embed": {"models": ("ollama:hashes",)}, "provider": {"ollama_base": model.url}}
+        with open_loom(store_url, settings=Settings.model_validate(settings), clock=clock) as loom:
+            being = loom.workspace("james", session="monday").episodic
+            (item, other, *_) = remember(being, TOLD, *SAILING)
+            changes: dict[str, Callable[[], object]] = {
+                "correct": lambda: being.correct_node(item, feeling="blue"),
+                "retell": lambda: loom.workspace("james").correct(item, "James tuned the harpsichord"),
+                "merge": lambda: being.merge_nodes([item, other], "James tuned the organ before he sailed"),
+                "split": lambda: being.split_node(item, ["James tuned the organ", "James baked a cake"]),
+            }
+            model.asked.clear()
+            model.may_answer.clear()
+            with ThreadPoolExecutor(1) as elsewhere:
+                changing = elsewhere.submit(changes[change])
+                assert model.asked.wait(PATIENCE)
+                loom.workspace("james").episodic.move_node(item, name="Music")
+                model.may_answer.set()
+                changing.result()
+            (music,) = [each for each in being.map_clusters().clusters if each.cluster.name == "Music"]
+            assert music.cluster.id == being.show(item).cluster_id
+            assert music.cluster.active == {"split": 2}.get(change, 1)

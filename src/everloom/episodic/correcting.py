@@ -62,11 +62,14 @@ class EpisodicCorrector:
         made = ready.made or self._op.embedding.make([ready.documents[0].situated])
         prepared = Prepared(ready.documents, ready.words, made)
         with self._op.write("correct_node") as tx:
-            if nodes_of(tx.unit, [node.id]).get(node.id) != node:
+            now = nodes_of(tx.unit, [node.id]).get(node.id)
+            # That a patrol has placed or aged it is no reason to refuse.
+            if now is None or now.content != node.content:
                 raise Conflict(f"scene {node.id} has just been changed", hint="read it again, then try once more")
-            fresh = _in_place(tx, node, whole, prepared) if new.forget_old else _anew(tx, node, whole, prepared)
-            refresh(tx.unit, self._op.embedding, [node.cluster_id])
-            record(tx, "correct", {node.id: node}, dict.fromkeys([fresh, node.id]), reason=new.reason)
+            check_living(now, "correct")
+            fresh = _in_place(tx, now, whole, prepared) if new.forget_old else _anew(tx, now, whole, prepared)
+            refresh(tx.unit, self._op.embedding, [now.cluster_id])
+            record(tx, "correct", {node.id: now}, dict.fromkeys([fresh, node.id]), reason=new.reason)
             if new.forget_old:
                 blank_history(tx.unit, tx.unit.all("episodic.change_told", ids=[node.id]))
             also(tx, fresh)

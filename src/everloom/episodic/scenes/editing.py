@@ -48,8 +48,8 @@ def merge_nodes(
     felt = checked(feeling, "the feeling", LONGEST["feeling"]).strip() if feeling else ""
     op = being.op
     with op.read() as unit:
-        nodes = _existing(unit, ids)
-    first, *others = (nodes[item].content for item in ids)
+        told = {item: node.content for item, node in _existing(unit, ids).items()}
+    first, *others = (told[item] for item in ids)
     whole = merge_contents(first, others, action, felt)
     # Embedded before the transaction, because a model may be slow. Whether the scenes may be merged is checked inside
     # it: a repeated call finds them absorbed by the first one, and must get that result instead of an error.
@@ -57,7 +57,9 @@ def merge_nodes(
     made = ready.made or op.embedding.make([ready.documents[0].situated])
 
     def write(tx: Transaction) -> int:
-        if _mergeable(tx.unit, ids) != nodes:
+        nodes = _mergeable(tx.unit, ids)
+        # That a patrol has placed or aged one of them is no reason to refuse.
+        if {item: node.content for item, node in nodes.items()} != told:
             raise Conflict("one of the scenes has just been changed", hint="read them again, then try once more")
         document = replace(ready.documents[0], session_id=tx.session_id)
         (fresh,) = add_documents(tx, Prepared((document,), ready.words, made))
