@@ -277,8 +277,11 @@ class Unit(Protocol):
         """Find the documents nearest to the probe, each by its best perspective."""
         ...
 
-    def similarities(self, probe: Probe, item_ids: Ids) -> StoreAnswer[dict[int, VectorHit]]:
-        """Compare the probe with these documents exactly; those without a vector are absent."""
+    def similarities(self, item_ids: Ids, *probes: Probe) -> StoreAnswer[Sequence[dict[int, VectorHit]]]:
+        """Compare each of the probes with these documents exactly; those without a vector are absent.
+
+        The ids in the answer are in the order of the first.
+        """
         ...
 
     def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:

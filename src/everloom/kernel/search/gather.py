@@ -121,8 +121,8 @@ class _About(NamedTuple):
     rows: StoreAnswer[list[Row]]
     chains: StoreAnswer[list[Row]] | None
     asking: StoreAnswer[list[Row]] | None
-    cosines: StoreAnswer[dict[int, VectorHit]] | None
-    whole: StoreAnswer[dict[int, VectorHit]] | None
+    # How near they are to the question's topic, and to the question as it was asked if that is not the same.
+    cosines: StoreAnswer[Sequence[dict[int, VectorHit]]] | None
     covers: StoreAnswer[list[Row]]
     accesses: StoreAnswer[list[Row]]
     archived: Callable[[], AbstractSet[int]] | None
@@ -155,7 +155,7 @@ def gather(unit: Unit, quest: Quest, corpus: Corpus, depth: int) -> Gathered:
     hits = [hit for each in near for hit in each.get()]
     is_all = is_all and (not near or len(near[0].get()) < by_vectors)
     nearness = {hit.item_id: hit for hit in hits}
-    nearness |= _chosen(about.cosines, [item for item in found if item not in nearness])
+    nearness |= _chosen(about.cosines, 0, [item for item in found if item not in nearness])
     known = set(found)
     more = [item for item in _each_once(hits) if item not in known]
     rows += _in_order(more, about.rows.get())
@@ -215,12 +215,12 @@ def gather_among(unit: Unit, quest: Quest, corpus: Corpus, among: Sequence[int])
     names = names_in(map(known_by, every), frozenset(asked.terms)) if recipe.names else frozenset()
     aimed = quest.aim.without(_NOBODY.union(*names))
     probe = aimed.probe if aimed else None
-    near = unit.similarities(probe, Ids(tuple(among))) if probe else None
+    near = unit.similarities(Ids(tuple(among)), probe) if probe else None
     seeds = near.ids(first=2 * recipe.seeds) if near else Ids()
     about = _ask_about(unit, quest, probe, (Ids(), Ids(tuple(among)), seeds), every)
     if quest.is_last:
         unit.end()
-    nearness = near.get() if near else {}
+    nearness = near.get()[0] if near else {}
     rows = [
         row
         for row in every
@@ -237,7 +237,7 @@ def _ask_about(
 ) -> _About:
     """Ask for everything that scoring needs: of those found, of those near, and of what is beside the seeds."""
     found, near, seeds = places
-    recipe, as_of, whole = quest.recipe, quest.reach.as_of, quest.aim.whole
+    recipe, as_of = quest.recipe, quest.reach.as_of
     chains = None
     if recipe.beside and (recipe.context or recipe.around) and seeds != Ids():
         chains = unit.ask("words.beside", ids=seeds, as_of=as_of, spaces=_LONG * recipe.short)
@@ -248,8 +248,7 @@ def _ask_about(
         unit.ask("words.scored_of", ids=(near | linked) - read),
         chains,
         unit.ask("words.asking", ids=linked) if chains else None,
-        unit.similarities(probe, (found | linked) - near) if probe else None,
-        unit.similarities(whole, every) if whole and whole is not probe else None,
+        _ask_nearness(unit, probe, quest.aim.whole, (every, (found | linked) - near)),
         unit.ask("words.cover_of", ids=every, as_of=as_of),
         unit.ask("kernel.access_of", ids=every),
         quest.archive.ask(unit, every, quest.now) if is_known else None,
@@ -257,9 +256,21 @@ def _ask_about(
     )
 
 
-def _chosen(answer: StoreAnswer[dict[int, VectorHit]] | None, items: Iterable[int]) -> dict[int, VectorHit]:
-    """Take some items from an answer that may hold more."""
-    found = answer.get() if answer else {}
+def _ask_nearness(
+    unit: Unit, topic: Probe | None, whole: Probe | None, places: tuple[Ids, Ids]
+) -> StoreAnswer[Sequence[dict[int, VectorHit]]] | None:
+    """Ask how near documents are to a question: all of them as it was asked, and to its topic those not yet known."""
+    every, unknown = places
+    if topic is None or whole is None:
+        return None
+    return unit.similarities(unknown, topic) if topic is whole else unit.similarities(every, topic, whole)
+
+
+def _chosen(
+    answer: StoreAnswer[Sequence[dict[int, VectorHit]]] | None, number: int, items: Iterable[int]
+) -> dict[int, VectorHit]:
+    """Take some items from an answer that may hold more, about one of its probes."""
+    found = answer.get()[number] if answer else {}
     return {item: found[item] for item in items if item in found}
 
 
@@ -276,12 +287,19 @@ def _described(gathered: Gathered, about: _About, quest: Quest) -> Gathered:
     is_needed = about.archived is None and any(row["kind"] in quest.archive.kinds for row in gathered.candidates)
     return replace(
         gathered,
-        whole=gathered.nearness if about.whole is None else _chosen(about.whole, (r["item_id"] for r in gathered.rows)),
+        whole=_whole(gathered, about, quest),
         accesses=accesses,
         covers=grouped(covers),
         archived=about.archived() & ids if about.archived else None if is_needed else frozenset(),
         refused=ids - about.wanted() if about.wanted else frozenset(),
     )
+
+
+def _whole(gathered: Gathered, about: _About, quest: Quest) -> Mapping[int, VectorHit]:
+    """Tell how near the candidates are to the question as it was asked."""
+    if gathered.aimed is None or gathered.aimed.probe is quest.aim.whole:
+        return gathered.nearness
+    return _chosen(about.cosines, 1, (row["item_id"] for row in gathered.rows))
 
 
 def _lacking(rows: Iterable[Row], best: AbstractSet[int], recipe: Recipe) -> tuple[int, ...]:
@@ -313,7 +331,7 @@ def _with_context(
         gathered,
         rows=[*rows, *answering, *resting],
         count=len(rows) + len(answering),
-        nearness={**gathered.nearness, **_chosen(about.cosines, fresh)},
+        nearness={**gathered.nearness, **_chosen(about.cosines, 0, fresh)},
         before=before,
         asking={row["item_id"]: row["ending"] for row in about.asking.get() if row["item_id"] in linked},
     )

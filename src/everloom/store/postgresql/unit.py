@@ -80,6 +80,9 @@ T = TypeVar("T")
 LONG_SECONDS = 3_600.0
 # Rows that wait at most until they are sent.
 _MOST_WAITING = 1_000
+# What a statement calls the probes that it compares with vectors, and the columns that tell how near these are.
+_PROBES = ("probe", "other_probe")
+_COSINES = ("similarity", "other_similarity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,41 +371,48 @@ class PostgresUnit:
 
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> PostgresAnswer[list[VectorHit]]:
         """Let the server rank the workspace's vectors by distance, perspective by perspective."""
-        name = "vectors.nearest" if reach == EVERYTHING else "vectors.nearest_within"
-        params: dict[str, ServerValue | Ids] = {"limit": limit, **({} if reach == EVERYTHING else reach.params)}
-        return self._compare(name, probe, params, lambda hits: nearest_first(hits, limit))
+        questions = [self._ask_nearest(probe, perspective, limit, reach) for perspective in probe.vectors]
 
-    def similarities(self, probe: Probe, item_ids: Ids) -> PostgresAnswer[dict[int, VectorHit]]:
-        """Compare the probe with these documents' stored vectors; the best perspective wins."""
-        return self._compare("vectors.similarities", probe, {"ids": item_ids}, lambda hits: hits)
+        def read(answers: list[list[Row]]) -> list[VectorHit]:
+            scores = (_scores(rows, "similarity") for rows in answers)
+            return nearest_first(best_hits(dict(zip(probe.vectors, scores, strict=True))), limit)
 
-    def _compare(
-        self,
-        name: str,
-        probe: Probe,
-        params: Mapping[str, ServerValue | Ids],
-        read: Callable[[dict[int, VectorHit]], T],
-    ) -> PostgresAnswer[T]:
-        def join(answers: list[list[Row]]) -> T:
-            scores = {
-                perspective: {row["item_id"]: row["similarity"] for row in rows}
-                for perspective, rows in zip(probe.vectors, answers, strict=True)
-            }
-            return read(best_hits(scores))
+        return PostgresAnswer(self, questions, read, "item_id")
 
-        known = self._near.known(self) if name == "vectors.nearest" else frozenset()
+    def _ask_nearest(self, probe: Probe, perspective: int, limit: int, reach: Reach) -> OpenQuestion:
+        vector = probe.vectors[perspective]
+        place = {"model": probe.model_id, "perspective": perspective}
+        given: dict[str, ServerValue | Ids] = {**place, "probe": HalfVector(vector), "limit": limit}
+        if reach != EVERYTHING:
+            return self._asked("vectors.nearest_within", given | reach.params)
+        if NearIndex(self.workspace, **place) in self._near.known(self):
+            written = {**place, "place": self.workspace, "dim": vector.shape[0]}
+            return self._asked("vectors.nearest_indexed", given, written)
         # Planned for the size of this workspace: what suits a large one would read the whole table for a small one.
-        prepare = False if name == "vectors.nearest" else None
+        return self._asked("vectors.nearest", given, prepare=False)
+
+    def similarities(self, item_ids: Ids, *probes: Probe) -> PostgresAnswer[list[dict[int, VectorHit]]]:
+        """Compare each of up to two probes with these documents' stored vectors; the best perspective wins."""
+        # What several of them are compared with, the server reads once.
+        sharing: dict[tuple[int, int], list[int]] = {}
+        for number, probe in enumerate(probes):
+            for perspective in probe.vectors:
+                sharing.setdefault((probe.model_id, perspective), []).append(number)
         questions = []
-        for perspective, vector in probe.vectors.items():
-            place = {"model": probe.model_id, "perspective": perspective}
-            given = {**place, "probe": HalfVector(vector), **params}
-            if NearIndex(self.workspace, **place) in known:
-                written = {**place, "place": self.workspace, "dim": vector.shape[0]}
-                questions.append(self._asked("vectors.nearest_indexed", given, written))
-            else:
-                questions.append(self._asked(name, given, prepare=prepare))
-        return PostgresAnswer(self, questions, join, "item_id")
+        for (model, perspective), numbers in sharing.items():
+            vectors = [HalfVector(probes[number].vectors[perspective]) for number in numbers]
+            name = "vectors.similarities" if len(vectors) == 1 else "vectors.similarities_both"
+            place: dict[str, ServerValue | Ids] = {"model": model, "perspective": perspective, "ids": item_ids}
+            questions.append(self._asked(name, place | dict(zip(_PROBES, vectors, strict=False))))
+
+        def read(answers: list[list[Row]]) -> list[dict[int, VectorHit]]:
+            scores: list[dict[int, dict[int, float]]] = [{} for _ in probes]
+            for ((_, perspective), numbers), rows in zip(sharing.items(), answers, strict=True):
+                for number, column in zip(numbers, _COSINES, strict=False):
+                    scores[number][perspective] = _scores(rows, column)
+            return [best_hits(each) for each in scores]
+
+        return PostgresAnswer(self, questions, read, "item_id")
 
     def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:
         """Read the documents' stored vectors."""
@@ -460,6 +470,10 @@ class PostgresUnit:
         """Complete up to `limit` rows of this workspace by a fill step."""
         given = {"workspace": self.workspace, "limit": limit}
         return self._connection.execute(batch_of("postgresql", step).encode(), given).rowcount
+
+
+def _scores(rows: Iterable[Row], column: str) -> dict[int, float]:
+    return {row["item_id"]: row[column] for row in rows}
 
 
 def _to_native(table: str, row: Mapping[str, Value]) -> dict[str, ServerValue]:

@@ -49,6 +49,13 @@ SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity FROM embedding A
 WHERE e.workspace_id = :workspace AND e.model_id + 0 = :model AND e.perspective_id + 0 = :perspective
     AND e.item_id IN (:*ids);
 
+-- name: similarities_both
+-- Compare two probes exactly with some documents.
+SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity, -(e.vector <#> :other_probe::halfvec) AS other_similarity
+FROM embedding AS e
+WHERE e.workspace_id = :workspace AND e.model_id + 0 = :model AND e.perspective_id + 0 = :perspective
+    AND e.item_id IN (:*ids);
+
 -- name: retire
 -- Hide the vectors of documents from all searches except those about the past.
 UPDATE embedding SET live = 0, revision = :revision WHERE workspace_id = :workspace AND item_id IN (:*ids);

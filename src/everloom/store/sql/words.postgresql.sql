@@ -50,6 +50,23 @@ ON CONFLICT (workspace_id, term, low) DO UPDATE SET postings = excluded.postings
 DELETE FROM posting USING unnest(:terms::text[], :lows::bigint[]) AS asked (term, low)
 WHERE posting.workspace_id = :workspace AND posting.term = asked.term AND posting.low = asked.low;
 
+-- name: beside
+-- Find the two documents before and after each of some in its session; a text of more than so many spaces needs none.
+-- "OFFSET 0" keeps the planner from looking for each of two neighbours by itself.
+SELECT d.item_id, d.before[1] AS before_1, d.before[2] AS before_2, d.after[1] AS after_1, d.after[2] AS after_2 FROM (
+    SELECT d.item_id,
+        ARRAY(SELECT b.item_id FROM document AS b
+            WHERE b.workspace_id = :workspace AND b.session_id = d.session_id AND b.kind = d.kind
+                AND b.item_id < d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
+            ORDER BY b.item_id DESC LIMIT 2) AS before,
+        ARRAY(SELECT b.item_id FROM document AS b
+            WHERE b.workspace_id = :workspace AND b.session_id = d.session_id AND b.kind = d.kind
+                AND b.item_id > d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
+            ORDER BY b.item_id ASC LIMIT 2) AS after
+    FROM document AS d WHERE d.workspace_id = :workspace AND d.item_id IN (:*ids) AND d.session_id IS NOT NULL
+        AND length(d.words) - length(replace(d.words, ' ', '')) < :spaces
+    OFFSET 0) AS d;
+
 -- name: document_sample
 -- Find the first document from each of some points on: a sample of the memory, if the points are spread over it.
 SELECT DISTINCT (SELECT d.item_id FROM document AS d

@@ -415,10 +415,10 @@ class SqliteUnit:
         found = [row["id"] for row in self.all("words.of_kinds", kinds=reach.kinds, **bounds)]
         return None if len(found) > _FEW else self._sift(found, reach)
 
-    def similarities(self, probe: Probe, item_ids: Ids) -> ReadyAnswer[dict[int, VectorHit]]:
-        """Compare the probe with these documents' stored vectors; the best perspective wins."""
-        hits = self._similarities(probe, item_ids.known)
-        return ReadyAnswer(hits, lambda _: [hit.item_id for hit in nearest_first(hits, len(hits))])
+    def similarities(self, item_ids: Ids, *probes: Probe) -> ReadyAnswer[list[dict[int, VectorHit]]]:
+        """Compare each of the probes with these documents' stored vectors; the best perspective wins."""
+        found = [self._similarities(probe, item_ids.known) for probe in probes]
+        return ReadyAnswer(found, lambda _: [hit.item_id for hit in nearest_first(found[0], len(found[0]))])
 
     def _similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
         return best_hits(
