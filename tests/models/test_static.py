@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors import safe_open
+from tokenizers import Tokenizer
 
 from everloom.errors import ProviderError
 from everloom.models.embed import EmbeddingTask, Rows
@@ -93,6 +98,28 @@ np.save(sys.argv[1], library.embed(sys.argv[2:], norm=True))
     subprocess.run([sys.executable, "-c", program, str(file), *texts], check=True, capture_output=True)
     theirs: Any = np.load(file)
     assert ((rows_of(static, *texts) * theirs).sum(axis=1) > 0.999).all()
+
+
+@pytest.fixture(scope="module")
+def files() -> tuple[Tokenizer, Any]:
+    found = find_spec("wordllama")
+    assert found is not None
+    assert found.submodule_search_locations
+    folder = Path(found.submodule_search_locations[0])
+    with safe_open(str(folder / "weights/l2_supercat_256.safetensors"), framework="np") as tensors:
+        weights = tensors.get_tensor("embedding.weight")
+    return Tokenizer.from_file(str(folder / "tokenizers/l2_supercat_tokenizer_config.json")), weights
+
+
+# Without a "<": the tokenizer cuts its own marks, such as "<s>", out of a text, where they are somebody's words.
+@given(text=st.text("  \u2581\n\tabehrst,.'é日本🙂0\xa0\u200b", min_size=1, max_size=60).filter(str.strip))
+def test_word_by_word_a_text_has_the_tokens_of_the_whole(
+    static: StaticEmbedder, files: tuple[Tokenizer, Any], text: str
+) -> None:
+    tokenizer, weights = files
+    total = weights[tokenizer.encode(text, add_special_tokens=False).ids].astype(np.float32).sum(axis=0)
+    (row,) = rows_of(static, text)
+    assert np.allclose(row, total / np.linalg.norm(total), atol=1e-6)
 
 
 def test_loading_is_lazy_silent_and_imports_no_library() -> None:

@@ -1,16 +1,18 @@
 """The built-in offline embedder: the mean of token vectors from the wordllama wheel.
 
 Reads the wheel's files and never imports the library, which is slow, configures logging and accesses the network.
-Encodes texts one at a time: the tokenizer's batch call starts threads and warns after a fork.
+Reads texts word by word, most of which it remembers; the tokenizer's batch call starts threads and warns after a fork.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +20,6 @@ import numpy.typing as npt
 from everloom.errors import ProviderError
 from everloom.models.catalog import Traits
 from everloom.models.embed import EmbeddingTask, Rows, TextVectors, unit
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
 
 NAME = "static:wordllama-256"
 DIM = 256
@@ -30,11 +29,25 @@ _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 # more in a hundred questions about long texts find theirs among the first ten.
 _BEGINNING = 400
 _SLAB = 4096  # tokens summed at once: bounds the memory for one long text to 4 MB
+# The tokenizer writes a space so, and one before each text. No token goes on after a word, so that a text has the
+# tokens of its words.
+_SPACE = "\u2581"
+_WORD = re.compile(f"{_SPACE}+[^{_SPACE}]*")
+# Looking up a word that was read before takes a twentieth of the time; a longer one is hardly ever read again.
+_KNOWN_WORDS = 20_000
+_LONGEST_KNOWN = 32
 
 
 class _Loaded(NamedTuple):
-    tokenizer: Tokenizer
+    # From a word to its tokens; the second one remembers what it has read.
+    read: Callable[[str], tuple[int, ...]]
+    recall: Callable[[str], tuple[int, ...]]
     weights: npt.NDArray[np.float16]
+
+    def tokens(self, text: str) -> list[int]:
+        """Split a text into tokens."""
+        words = _WORD.findall(_SPACE + text.replace(" ", _SPACE))
+        return [token for word in words for token in (self.recall if len(word) <= _LONGEST_KNOWN else self.read)(word)]
 
 
 class StaticEmbedder:
@@ -83,9 +96,9 @@ class StaticEmbedder:
 def _add_tokens(row: Rows, text: str, loaded: _Loaded) -> None:
     # No tokenizer accepts lone surrogates: they become question marks. The sum is as good as the mean, because `unit`
     # divides by its length.
-    ids = loaded.tokenizer.encode(text.encode("utf-8", "replace").decode(), add_special_tokens=False).ids
-    for start in range(0, len(ids), _SLAB):
-        row += loaded.weights[ids[start : start + _SLAB]].astype(np.float32).sum(axis=0)
+    tokens = loaded.tokens(text.encode("utf-8", "replace").decode())
+    for start in range(0, len(tokens), _SLAB):
+        row += loaded.weights[tokens[start : start + _SLAB]].astype(np.float32).sum(axis=0)
 
 
 def _installed() -> Path:
@@ -104,5 +117,10 @@ def _read(folder: Path) -> _Loaded:
         if not file.is_file():
             hint = "pip install --force-reinstall wordllama"
             raise ProviderError(f"the offline embedder's file {file} is missing", hint=hint)
+    model = Tokenizer.from_file(str(tokenizer)).model
+
+    def read(word: str) -> tuple[int, ...]:
+        return tuple([token.id for token in model.tokenize(word)])
+
     with safe_open(str(weights), framework="np") as tensors:
-        return _Loaded(Tokenizer.from_file(str(tokenizer)), tensors.get_tensor("embedding.weight"))
+        return _Loaded(read, lru_cache(_KNOWN_WORDS)(read), tensors.get_tensor("embedding.weight"))
