@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
-from importlib import import_module
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -495,6 +494,7 @@ def _snowball(word: str, language: str) -> str:
 
 @cache
 def _stemmer(language: str) -> Any:
-    # Loaded on first use: checking a name needs no stems.
-    name = _STEMMERS[language]
-    return getattr(import_module(f"snowballstemmer.{name}_stemmer"), f"{name.capitalize()}Stemmer")()
+    from Stemmer import Stemmer  # noqa: PLC0415  checking a name needs no stems
+
+    # Without a memory of its own: a reader has one.
+    return Stemmer(_STEMMERS[language], 0)
