@@ -59,10 +59,11 @@ class Embedder(Protocol):
 
 def unit(rows: npt.NDArray[np.floating]) -> Rows:
     """Scale each row to length one; a row of zeros stays as it is."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64, casting="same_kind"))
-    scaled = np.empty(rows.shape, dtype=np.float32)
-    np.divide(rows, np.where(lengths > 0, lengths, 1.0)[:, None], out=scaled, casting="same_kind")
-    return scaled
+    wide = rows.astype(np.float64)
+    lengths = np.sqrt(np.vecdot(wide, wide))
+    lengths[lengths == 0] = 1
+    wide /= lengths[:, None]
+    return wide.astype(np.float32)
 
 
 class JoinedEmbedder:

@@ -98,7 +98,7 @@ def _add_tokens(row: Rows, text: str, loaded: _Loaded) -> None:
     # divides by its length.
     tokens = loaded.tokens(text.encode("utf-8", "replace").decode())
     for start in range(0, len(tokens), _SLAB):
-        row += loaded.weights[tokens[start : start + _SLAB]].astype(np.float32).sum(axis=0)
+        row += loaded.weights.take(tokens[start : start + _SLAB], axis=0).astype(np.float32).sum(axis=0)
 
 
 def _installed() -> Path:
