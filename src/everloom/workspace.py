@@ -263,24 +263,24 @@ class Workspace:
         They are imports, unless the workspace was opened with another origin or it is said here; if that is held, they
         wait for review under the ids that are returned.
         """
-        op, keys = self.op.told_by(origin), [text_key(each.text) for each in documents]
+        op, texts = self.op.told_by(origin), [each.text for each in documents]
         is_told = bool(origin or self.origin)
         told = op if is_told or not op.holds else op.told_by(IMPORT)
         if told.is_held:
             with told.read() as unit:
-                gone = recognised(unit, keys)
-            kept = [each for each, key in zip(documents, keys, strict=True) if key not in gone]
+                gone = recognised(unit, map(text_key, texts))
+            kept = [each for each in documents if not gone or text_key(each.text) not in gone]
             return hold_documents(told, kept) or []
         index = op.index if is_told else op.index.told_by(IMPORT)
         prepared = index.prepare(documents)
 
         def act(write: Transaction) -> list[int]:
             # After preparing, which may be slow and depends on no session.
-            gone = recognised(write.unit, keys)
+            gone = recognised(write.unit, map(text_key, texts))
             placed = {
-                at: each if each.session_id else replace(each, session_id=write.session_id)
+                at: each if each.session_id or not write.session else replace(each, session_id=write.session_id)
                 for at, each in enumerate(prepared.documents)
-                if keys[at] not in gone
+                if not gone or text_key(texts[at]) not in gone
             }
             ready = index.complete(prepared, placed) if gone else replace(prepared, documents=tuple(placed.values()))
             ids = index.add(write.unit, ready, write.at)

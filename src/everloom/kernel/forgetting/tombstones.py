@@ -53,25 +53,27 @@ def bury(unit: Unit, doomed: Iterable[Doomed], event_id: int, at: datetime) -> N
     )
 
 
-def recognised(unit: Unit, keys: Sequence[str], secrets: Sequence[Row] | None = None) -> Mapping[str, Tombstone]:
+def recognised(unit: Unit, keys: Iterable[str], secrets: Sequence[Row] | None = None) -> Mapping[str, Tombstone]:
     """Find which of some keys belong to something forgotten.
 
     `secrets` are the rows of `SECRET`, if the caller has looked it up with other things.
     """
     if secrets is None:
         (secrets,) = unit.together(SECRET)
-    # Most workspaces have forgotten nothing: then this costs one look at an empty table.
-    if not secrets or not keys:
+    # Most workspaces have forgotten nothing: then this costs one look at an empty table, and no key is even made.
+    if not secrets:
         return {}
     secret = str(secrets[0]["secret"])
     digests = {_digest(secret, key): key for key in keys}
+    if not digests:
+        return {}
     rows = unit.all("forgetting.digest_known", digests=list(digests))
     return {digests[row["digest"]]: Tombstone(row["item_id"], row["kind"], from_micros(row["at"])) for row in rows}
 
 
 def refuse_forgotten(unit: Unit, texts: Sequence[str], secrets: Sequence[Row] | None = None) -> None:
     """Refuse to store a text that was forgotten, until somebody lifts its tombstone; `secrets` as in `recognised`."""
-    found = recognised(unit, [text_key(text) for text in texts], secrets)
+    found = recognised(unit, map(text_key, texts), secrets)
     for tombstone in found.values():
         raise Conflict(
             f"this was forgotten on {tombstone.at:%Y-%m-%d} (it was {tombstone.kind} {tombstone.id})",
