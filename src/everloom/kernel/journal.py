@@ -25,6 +25,8 @@ RECEIPTS_KEPT = timedelta(days=30)
 FORGOTTEN = "forgotten"
 Verdict = Literal["useful", "questionable"]
 
+_dumped = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -124,7 +126,7 @@ def append_event(unit: Unit, operation: str, detail: Mapping[str, Any], at: date
     """Record one operation in the audit trail."""
     (fresh,) = register(unit, "event", at)
     # Whatever the setting says about what is stored: the audit trail is read like a log.
-    text = masked(json.dumps(detail, ensure_ascii=False, sort_keys=True))
+    text = masked(_dumped(detail))
     unit.send("kernel.event_add", id=fresh, at=to_micros(at), operation=operation, session=session_id, detail=text)
     return fresh
 

@@ -329,8 +329,7 @@ def _wishes() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(_WISH_BEGINS, re.VERBOSE), re.compile(_WISH_INSIDE, re.VERBOSE)
 
 
-def _dumped(labels: Sequence[str]) -> str:
-    return json.dumps(labels, ensure_ascii=False)
+_dumped = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _document_from(row: Row) -> Document:

@@ -180,9 +180,12 @@ class SqliteUnit:
 
     def numbers(self) -> Numbers:
         """Return the last numbers that were given in this file."""
+        return Numbers(self._last("item"), self._last("revision"))
+
+    def _last(self, counter: str) -> int:
         if not self._counters:
             self._counters = {row["name"]: row["last"] for row in self.all("kernel.counters_read")}
-        return Numbers(**{**self._counters, **self._taken})
+        return self._taken.get(counter, self._counters[counter])
 
     def count_on(self, last: Numbers) -> None:
         """Give only numbers above these."""
@@ -190,7 +193,7 @@ class SqliteUnit:
         self._taken = {"item": max(known.item, last.item), "revision": max(known.revision, last.revision)}
 
     def _take(self, counter: str, count: int) -> range:
-        last = self._taken[counter] = self.numbers()._asdict()[counter] + count
+        last = self._taken[counter] = self._last(counter) + count
         return range(last - count + 1, last + 1)
 
     # Counters are read once per unit and written back once, at its end, so that many ids cost two statements. The write
