@@ -125,6 +125,26 @@ def test_no_transaction_is_open_while_a_model_judges(
     assert seen == [0]
 
 
+def test_what_is_forgotten_while_a_model_judges_is_not_shown(
+    judging: Loom, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = judging.workspace("james")
+    server.script(says(reply(True, "Yes.")))
+    first = ask(place).best_answer
+    assert first is not None
+
+    def meanwhile(thinker: ModelThinker, *given: Any) -> Any:
+        place.forgetting.forget([first.id], confirm=place.forgetting.forget([first.id]).confirm)
+        return ask_model(thinker, *given)
+
+    ask_model = ModelThinker.answer
+    monkeypatch.setattr(ModelThinker, "answer", meanwhile)
+    server.script(says(reply(True, "Yes.")))
+    found = ask(place)
+    assert found.judgement == "a model judged that it is answered: Yes."
+    assert first.id not in {each.id for each in (found.best_answer, *found.supporting) if each is not None}
+
+
 def test_nobody_is_asked_unless_that_was_wanted(store_url: str, server: ScriptedServer) -> None:
     settings = {"llm": {"small": "ollama:judge"}, "provider": {"ollama_base": server.url}}
     with open_loom(store_url, settings=Settings.model_validate(settings)) as loom:

@@ -28,9 +28,9 @@ MOST_TRIPS = {
     "search": 4,
     "search for a time": 4,
     "search what is known": 4,
-    "recall": 10,
+    "recall": 7,
     "recall a subject": 10,
-    "bring_to_mind": 10,
+    "bring_to_mind": 7,
     "orient": 10,
     "open a workspace": 1,
 }

@@ -289,14 +289,17 @@ class Operation:
         A session counts as active from then on. In a read-only operation nothing is left.
         """
         with self.store.read(self.workspace.id) as unit:
-            at = self.now
-            attending = None if self.session is None else ask_attendance(unit, self.session, at, self.model_tier)
-            look = Look(self, unit, name, at, attending)
+            look = self.look_in(unit, name)
             yield look
             # Inside the unit: most of the time it came with the first answer.
-            session = look.session
-        if look.footprints or session is not None:
-            self.leave(name, look.write_footprints, session)
+            _ = look.session
+        look.end()
+
+    def look_in(self, unit: Unit, name: str) -> Look:
+        """Begin a look in a unit that somebody else reads in; whoever begins it ends it, once that unit is over."""
+        at = self.now
+        attending = None if self.session is None else ask_attendance(unit, self.session, at, self.model_tier)
+        return Look(self, unit, name, at, attending)
 
     def leave(self, name: str, act: Callable[[Transaction], object], session: Session | None = None) -> None:
         """Write something that no answer depends on, if that is possible now or soon.
@@ -447,8 +450,13 @@ class Look:
         """Do something afterwards, in one short transaction with everything else that this read leaves."""
         self.footprints.append(act)
 
-    def write_footprints(self, transaction: Transaction) -> None:
-        """Do everything that was left for afterwards."""
+    def end(self) -> None:
+        """Do everything that was left for afterwards, if that is possible at once, else later or never."""
+        session = self.session
+        if self.footprints or session is not None:
+            self.op.leave(self.name, self._write_footprints, session)
+
+    def _write_footprints(self, transaction: Transaction) -> None:
         for act in self.footprints:
             act(transaction)
 

@@ -19,7 +19,7 @@ from everloom.semantic.evidence.records import ask_observations, ask_understandi
 from everloom.semantic.parts import BestAnswer, BriefObservation, Brought, DatedText, NamedText, Source, Supporting
 from everloom.semantic.recall.present import Statement, present_state
 from everloom.semantic.results import Observation, SemanticHit, Understanding
-from everloom.store import Unit
+from everloom.store import Ids, Unit
 
 Record = Observation | Understanding
 PartT = TypeVar("PartT", BestAnswer, Brought, SemanticHit, Supporting)
@@ -88,16 +88,10 @@ class RecalledHit:
         return {"origin": self.hit.origin, "trust": self.hit.trust}
 
 
-def ask_hits(unit: Unit, hits: Sequence[Hit]) -> Callable[[], list[RecalledHit]]:
-    """Ask for the records of hits, and of what each stands for."""
-    also = [item for hit in hits for item in hit.also]
-    records = ask_records(unit, [*dict.fromkeys([*(hit.id for hit in hits), *also])])
-    return lambda: with_records(hits, records())
-
-
-def ask_records(unit: Unit, ids: list[int]) -> Callable[[], dict[int, Record]]:
+def ask_records(unit: Unit, ids: Iterable[int]) -> Callable[[], dict[int, Record]]:
     """Ask for observations and understandings by id."""
-    observations, understandings = ask_observations(unit, ids), ask_understandings(unit, ids)
+    wanted = Ids(tuple(ids))
+    observations, understandings = ask_observations(unit, wanted), ask_understandings(unit, wanted)
     return lambda: {**observations(), **understandings()}
 
 

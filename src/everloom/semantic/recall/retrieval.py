@@ -41,12 +41,12 @@ from everloom.semantic.recall.answers import (
     RecalledHit,
     Record,
     arranged,
-    ask_hits,
     ask_records,
     slimmed,
     uncrowded,
     with_records,
 )
+from everloom.semantic.recall.pages import FoundPages
 from everloom.semantic.results import (
     BroughtToMind,
     QuestionRecall,
@@ -133,31 +133,30 @@ def bring_to_mind(
         log, documents = shown(), frozenset(state().document_ids)
     lost = compaction(log, held.last_token, op.now, held.gap)
     seen = frozenset() if held.include_seen or lost is not None else log.seen
-    leaving_out = seen | documents
-    found = {topic: op.search(topic, limit=_DEPTH, within=_KNOWN, leaving_out=leaving_out) for topic in topics}
-    with op.look("bring_to_mind") as look:
-        # Before anything is worked out: a snapshot that is open longer than needed holds up the engine's cleaning.
-        hits, news = [ask_hits(look.unit, each.hits) for each in found.values()], ask_activity(look)
-        look.unit.end()
-        if lost is not None:
-            clear_seen(look)
-        chosen = _in_turn([_fitting(op, topic, each()) for topic, each in zip(found, hits, strict=True)])
-        results = affordable([_brought(each, budget) for each in chosen], budget - _FRAME_TOKENS, least=1)
-        show_items(look, _used(chosen[: len(results)]))
-        token = _next_token(op, log)
-        activity_of_others = news()
-        look.leave(lambda tx: _note_token(tx, token))
-        look.event(topics=len(topics), results=[each.id for each in results], compaction=lost)
-        return BroughtToMind(
-            compaction_note=_DISPOSABLE if lost is not None or log.token is None else None,
-            heartbeat_token=token,
-            compaction_detected=lost is not None,
-            compaction_reason=lost,
-            results=results,
-            note=more(len(chosen) - len(results), "fit") if results else _NOTHING_NEW if seen else _NOTHING,
-            degraded=next((each.degraded for each in found.values() if each.degraded), None),
-            workspace_activity=activity_of_others,
-        )
+    pages = FoundPages(op, "bring_to_mind")
+    found = {topic: pages.search(topic, limit=_DEPTH, within=_KNOWN, leaving_out=seen | documents) for topic in topics}
+    look, news = pages.looked()
+    if lost is not None:
+        clear_seen(look)
+    joined = pages.joined(*found.values())
+    chosen = _in_turn([_fitting(op, topic, each) for topic, each in zip(found, joined, strict=True)])
+    results = affordable([_brought(each, budget) for each in chosen], budget - _FRAME_TOKENS, least=1)
+    show_items(look, _used(chosen[: len(results)]))
+    token = _next_token(op, log)
+    activity_of_others = news()
+    look.leave(lambda tx: _note_token(tx, token))
+    look.event(topics=len(topics), results=[each.id for each in results], compaction=lost)
+    look.end()
+    return BroughtToMind(
+        compaction_note=_DISPOSABLE if lost is not None or log.token is None else None,
+        heartbeat_token=token,
+        compaction_detected=lost is not None,
+        compaction_reason=lost,
+        results=results,
+        note=more(len(chosen) - len(results), "fit") if results else _NOTHING_NEW if seen else _NOTHING,
+        degraded=next((each.degraded for each in found.values() if each.degraded), None),
+        workspace_activity=activity_of_others,
+    )
 
 
 def _next_token(op: Operation, log: SeenLog) -> int:
@@ -221,8 +220,16 @@ def recall(
         region, documents = subject(), frozenset(state().document_ids)
     if region is not None:
         return _recall_subject(op, region, budget)
-    found = op.search(question, limit=_DEPTH, within=_KNOWN, leaving_out=documents)
-    answer = _recall_question(op, question, found, budget, judge)
+    pages = FoundPages(op, "recall")
+    found = pages.search(question, limit=_DEPTH, within=_KNOWN, leaving_out=documents)
+    ruling = None
+    if judge is not None:
+        (hits,) = pages.joined(found)
+        ruling = _ruling(question, _fitting(op, question, hits), judge)
+    if ruling is not None:
+        # A model takes its time: what was deleted in the meantime is not shown.
+        pages.read_again(found)
+    answer = _recall_question(op, question, (found, pages), ruling, budget)
     return answer if answer.best_answer is not None else _with_imported(op, question, answer, budget)
 
 
@@ -258,44 +265,42 @@ def _ask_subject(unit: Unit, text: str) -> Callable[[], Region | None]:
     return lambda: next((region_from(row) for row in rows.get()), None)
 
 
-def _recall_question(op: Operation, question: str, found: Findings, budget: int, judge: Judge | None) -> QuestionRecall:
+def _recall_question(
+    op: Operation, question: str, page: tuple[Findings, FoundPages], ruling: Ruling | None, budget: int
+) -> QuestionRecall:
     """Choose the best answer and what supports it; where nothing fits, say so and show what is nearest."""
-    ruling = None if judge is None else _ruling(op, question, found, judge)
-    with op.look("recall") as look:
-        hits, news = ask_hits(look.unit, found.hits), ask_activity(look)
-        look.unit.end()
-        joined = uncrowded(arranged(question, hits(), op.local()))
-        is_denied = ruling is not None and ruling.answers is False
-        fitting = [each for each in joined if each.fits and not is_denied]
-        best = _best_answer(fitting[0], budget) if fitting else None
-        left = budget - _FRAME_TOKENS - (0 if best is None else cost(best))
-        others = fitting[1 : 1 + _SUPPORTING] if fitting else joined[:_NEAREST]
-        listed = affordable([_supporting(each, budget) for each in others], left, least=0 if fitting else 1)
-        used = fitting[: 1 + len(listed)]
-        show_items(look, _used(used))
-        look.event(results=[each.id for each in used])
-        return QuestionRecall(
-            best_answer=best,
-            supporting=listed if fitting else (),
-            provenance=reshape(Provenance, fitting[0].record) if fitting else None,
-            nearest=() if fitting else listed,
-            note=more(len(others) - len(listed), "fit") if fitting else _unknown(len(listed)),
-            judgement=None if ruling is None else ruling.words,
-            degraded=found.degraded,
-            workspace_activity=news(),
-        )
+    found, pages = page
+    look, news = pages.looked()
+    (hits,) = pages.joined(found)
+    joined = uncrowded(arranged(question, hits, op.local()))
+    is_denied = ruling is not None and ruling.answers is False
+    fitting = [each for each in joined if each.fits and not is_denied]
+    best = _best_answer(fitting[0], budget) if fitting else None
+    left = budget - _FRAME_TOKENS - (0 if best is None else cost(best))
+    others = fitting[1 : 1 + _SUPPORTING] if fitting else joined[:_NEAREST]
+    listed = affordable([_supporting(each, budget) for each in others], left, least=0 if fitting else 1)
+    used = fitting[: 1 + len(listed)]
+    show_items(look, _used(used))
+    look.event(results=[each.id for each in used])
+    activity_of_others = news()
+    look.end()
+    return QuestionRecall(
+        best_answer=best,
+        supporting=listed if fitting else (),
+        provenance=reshape(Provenance, fitting[0].record) if fitting else None,
+        nearest=() if fitting else listed,
+        note=more(len(others) - len(listed), "fit") if fitting else _unknown(len(listed)),
+        judgement=None if ruling is None else ruling.words,
+        degraded=found.degraded,
+        workspace_activity=activity_of_others,
+    )
 
 
-def _ruling(op: Operation, question: str, found: Findings, judge: Judge) -> Ruling | None:
+def _ruling(question: str, fitting: Sequence[RecalledHit], judge: Judge) -> Ruling | None:
     """Have a model judge what fits, as it would be shown, while no transaction is open."""
     from everloom.semantic.recall.judging import judge_texts  # noqa: PLC0415  loads pydantic
 
-    with op.read() as unit:
-        hits = ask_hits(unit, found.hits)
-        unit.end()
-    joined = uncrowded(arranged(question, hits(), op.local()))
-    fitting = [each.record.content for each in joined if each.fits]
-    return judge_texts(judge, question, fitting[: 1 + _SUPPORTING])
+    return judge_texts(judge, question, [each.record.content for each in fitting[: 1 + _SUPPORTING]])
 
 
 def _unknown(nearest: int) -> str:
@@ -405,7 +410,7 @@ def _search(op: Operation, query: str, mode: SearchMode, budget: int, **how: Any
         raise Rejected(f"there is no search mode {mode!r}", hint=f"choose from {', '.join(get_args(SearchMode))}")
     # Read with the page itself, in the same round trip.
     asked: list[Callable[[], dict[int, Record]]] = []
-    how["reading"] = lambda unit, ids: asked.append(ask_records(unit, list(ids)))
+    how["reading"] = lambda unit, ids: asked.append(ask_records(unit, ids))
     found: Findings = op.search(query, recipe=_RECIPES[mode], **how)
     if mode == "embedding" and not found.by_vectors:
         found = op.search(query, recipe=_RECIPES["text"], **how)
