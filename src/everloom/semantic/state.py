@@ -269,10 +269,8 @@ def show_items(look: Look, ids: Sequence[int]) -> None:
 
 def _note_shown(tx: Transaction, ids: Sequence[int]) -> None:
     count_access(tx.unit, ids, tx.at)
-    if tx.session is not None:
-        at = to_micros(tx.at)
-        rows = ({"session": tx.session.id, "item": item, "at": at} for item in dict.fromkeys(ids))
-        tx.unit.many("semantic.seen_add", rows)
+    if ids and tx.session is not None:
+        tx.unit.send("semantic.seen_add", session=tx.session.id, items=list(dict.fromkeys(ids)), at=to_micros(tx.at))
 
 
 def clear_seen(look: Look) -> None:

@@ -261,7 +261,7 @@ def _ask_subject(unit: Unit, text: str) -> Callable[[], Region | None]:
         key = name_key(checked_name(text, "the name"))
     except Rejected:
         return lambda: None
-    rows = unit.ask("semantic.subject_by_key", keys=[key])
+    rows = unit.ask("semantic.subject_named", key=key)
     return lambda: next((region_from(row) for row in rows.get()), None)
 
 
@@ -329,7 +329,7 @@ def _recall_subject(op: Operation, known: Region, budget: int) -> SubjectRecall:
     """Show what is known about a subject."""
     with op.look("recall") as look:
         unit, key = look.unit, name_key(known.name)
-        news, again, told = ask_activity(look), unit.ask("semantic.subject_by_key", keys=[key]), _ask_told(unit, known)
+        news, again, told = ask_activity(look), unit.ask("semantic.subject_named", key=key), _ask_told(unit, known)
         unit.end()
         region = next((region_from(row) for row in again.get()), known)
         if region != known:

@@ -87,6 +87,12 @@ LIMIT 2000;
 SELECT name_key, name, subject_id FROM subject_name
 WHERE workspace_id = :workspace AND name_key LIKE :pattern ESCAPE '\' ORDER BY LENGTH(name_key), name_key LIMIT :limit;
 
+-- name: subject_named
+-- Find a subject by one of its names.
+SELECT s.id, s.name, s.summary, s.version, s.single_understanding_id, s.structural_understanding_id
+FROM subject_name AS n JOIN subject AS s ON s.workspace_id = n.workspace_id AND s.id = n.subject_id
+WHERE n.workspace_id = :workspace AND n.name_key = :key;
+
 -- name: subject_by_key
 -- Find subjects by any of their names.
 SELECT n.name_key, s.id, s.name, s.summary, s.version, s.single_understanding_id, s.structural_understanding_id,
@@ -911,8 +917,9 @@ WHERE d.workspace_id = :workspace AND NOT (d.kind <> 'observation' AND d.kind <>
 ORDER BY d.item_id DESC LIMIT :limit;
 
 -- name: seen_add
--- Record that a session has been shown an item.
-INSERT INTO seen (workspace_id, session_id, item_id, at) VALUES (:workspace, :session, :item, :at) ON CONFLICT DO NOTHING;
+-- Record that a session has been shown some items.
+INSERT INTO seen (workspace_id, session_id, item_id, at)
+SELECT :workspace, :session, i.value, :at FROM json_each(:items) AS i WHERE 1 = 1 ON CONFLICT DO NOTHING;
 
 -- name: seen_clear
 -- Forget what a session has been shown.
