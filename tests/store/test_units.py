@@ -289,3 +289,13 @@ def test_files_are_durable_and_shared(store: Store, store_url: str, place: int) 
             assert connection.execute("PRAGMA foreign_keys").fetchone()[0] == 1
     else:
         assert rows_of(store_url, "SHOW synchronous_commit") == [{"synchronous_commit": "on"}]
+
+
+def test_ids_of_any_size_and_sign_may_be_asked_for(store: Store, place: int) -> None:
+    with store.write(place) as unit:
+        (known,) = register(unit, "note", NOW)
+        unit.run("kernel.access_count", items=[known], at=AT)
+    asked = [known, 0, -known, 2**31, 2**63 - 1, -(2**63)]
+    with store.read(place) as unit:
+        for ids in (asked, tuple(asked), [*asked, 2**63], [10**30, known]):
+            assert [row["item_id"] for row in unit.all("kernel.access_of", ids=ids)] == [known]

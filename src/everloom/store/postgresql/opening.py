@@ -23,6 +23,7 @@ from everloom.clock import Clock
 from everloom.errors import StoreError
 from everloom.store.contract import StoreLimits, Value
 from everloom.store.migrations import latest_version, needed_steps
+from everloom.store.postgresql.asking import WholeNumbers, WholeNumbersDumper
 from everloom.store.postgresql.distributing import is_distributed
 from everloom.store.postgresql.faults import explain_refusal, translate_error
 from everloom.store.statements import statements
@@ -220,6 +221,7 @@ def connect_for_units(url: str, address: str, limits: StoreLimits, schema: str |
         connection.prepare_threshold = None
     try:
         register_vector(connection)
+        connection.adapters.register_dumper(WholeNumbers, WholeNumbersDumper)
     except psycopg.Error as error:
         connection.close()
         raise translate_error(error, address) from error
@@ -319,6 +321,11 @@ def version_of(connection: Connection) -> int:
         return 0
     row = connection.execute("SELECT COALESCE(MAX(number), 0) AS number FROM migration").fetchone()
     return int(row["number"]) if row else 0
+
+
+def brings_rows(cursor: psycopg.Cursor[DictRow]) -> bool:
+    """Return whether an answer has columns, without describing them as `cursor.description` does."""
+    return cursor.pgresult is not None and cursor.pgresult.nfields > 0
 
 
 def to_neutral(value: object) -> Value:

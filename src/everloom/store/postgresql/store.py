@@ -55,6 +55,7 @@ from everloom.store.postgresql.nearness import NearIndex, NearIndexes, lacking, 
 from everloom.store.postgresql.opening import (
     GRACE_SECONDS,
     Connection,
+    brings_rows,
     connect_for_units,
     prepare,
     version_of,
@@ -175,12 +176,12 @@ class PostgresStore:
 
     def _explain(self, beginning: Sequence[psycopg.Cursor[DictRow]]) -> None:
         """Name a store that was replaced: it may lack the tables and columns of a unit's first statements."""
-        if beginning and beginning[-1].description is not None:
+        if beginning and brings_rows(beginning[-1]):
             self._life_in(beginning[-1])
 
     def _life_in(self, cursor: psycopg.Cursor[DictRow]) -> DictRow:
         """Read how the store and the workspace stand, and refuse to read what is no longer here."""
-        life = cursor.fetchone() if cursor.description else None
+        life = cursor.fetchone() if brings_rows(cursor) else None
         self._check_life(life)
         check_state(life, Need.READING)
         return cast("DictRow", life)
@@ -291,15 +292,15 @@ class PostgresStore:
         """Run statements in one round trip, and read the first row of each that answers with rows."""
         if not self.is_distributed:
             cursor = connection.execute("; ".join(begin).encode(), prepare=False)
-            found = [cursor.fetchone()] if cursor.description else []
+            found = [cursor.fetchone()] if brings_rows(cursor) else []
             while cursor.nextset():
-                if cursor.description:
+                if brings_rows(cursor):
                     found.append(cursor.fetchone())
             return found
         # One by one: Citus repeats on other nodes the whole text that a setting was part of.
         with connection.batch():
             cursors = [connection.execute(each.encode(), prepare=False) for each in spread(begin)]
-        return [cursor.fetchone() for cursor in cursors if cursor.description]
+        return [cursor.fetchone() for cursor in cursors if brings_rows(cursor)]
 
     def _check_life(self, row: DictRow | None) -> None:
         """Refuse to go on if the store was replaced since this process opened it, or no longer suits this program."""
@@ -414,7 +415,7 @@ class PostgresStore:
                 given_memory = {"memory": f"{megabytes}MB", "session": connection.info.backend_pid}
                 connection.execute(_MEMORY, given_memory, prepare=False)
             cursor = connection.execute(statement.encode(), given or None, prepare=False)
-            return cursor.fetchone() if cursor.description else None
+            return cursor.fetchone() if brings_rows(cursor) else None
         except psycopg.Error as error:
             raise translate_error(error, self.address) from error
         finally:

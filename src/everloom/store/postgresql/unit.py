@@ -55,6 +55,7 @@ from everloom.store.postgresql.asking import (
     OpenQuestion,
     PostgresAnswer,
     ServerValue,
+    copied,
 )
 from everloom.store.postgresql.beginning import (
     NOWHERE,
@@ -202,7 +203,7 @@ class PostgresUnit:
                 places = ", ".join(PLACE.format(place=place) for place in value.places)
                 sql = sql.replace(f"%({key})s", LISTED.format(key=key, places=places))
             else:
-                given[key] = list(value.known)
+                given[key] = value.known
         question = OpenQuestion(BoundStatement(sql, self._bound(name, given), prepare))
         if finds_nothing({key: value for key, value in params.items() if isinstance(value, Ids)}):
             question.rows = []
@@ -212,8 +213,7 @@ class PostgresUnit:
 
     def _bound(self, name: str, params: Mapping[str, ServerValue]) -> dict[str, ServerValue]:
         """Complete the values of a statement."""
-        # Copied, because a statement may wait while its caller goes on with its lists.
-        values = {key: list(value) if isinstance(value, (tuple, list)) else value for key, value in params.items()}
+        values = {key: copied(value) for key, value in params.items()}
         return self._sealed(name, {"workspace": self.workspace, **values})
 
     def _sealed(self, name: str, params: dict[str, ServerValue]) -> dict[str, ServerValue]:
