@@ -43,7 +43,7 @@ class WholeNumbers(list[int]):
     """Numbers that are sent as they are: the driver would look for the smallest type of each, in ten times the time."""
 
 
-class WholeNumbersDumper(Dumper):
+class WholeNumbersWriter(Dumper):
     """Writes numbers as an array of bigint, in the server's own format."""
 
     format = Format.BINARY

@@ -23,7 +23,7 @@ from everloom.clock import Clock
 from everloom.errors import StoreError
 from everloom.store.contract import StoreLimits, Value
 from everloom.store.migrations import latest_version, needed_steps
-from everloom.store.postgresql.asking import WholeNumbers, WholeNumbersDumper
+from everloom.store.postgresql.asking import WholeNumbers, WholeNumbersWriter
 from everloom.store.postgresql.distributing import is_distributed
 from everloom.store.postgresql.faults import explain_refusal, translate_error
 from everloom.store.statements import statements
@@ -221,7 +221,7 @@ def connect_for_units(url: str, address: str, limits: StoreLimits, schema: str |
         connection.prepare_threshold = None
     try:
         register_vector(connection)
-        connection.adapters.register_dumper(WholeNumbers, WholeNumbersDumper)
+        connection.adapters.register_dumper(WholeNumbers, WholeNumbersWriter)
     except psycopg.Error as error:
         connection.close()
         raise translate_error(error, address) from error
