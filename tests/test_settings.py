@@ -139,6 +139,30 @@ def test_a_setting_that_is_no_more_does_not_break_an_old_file(tmp_path: Path) ->
     assert "mind.prompt_minutes" not in {each.name for each in origins}
 
 
+@pytest.mark.promise("settings.named-errors")
+@pytest.mark.parametrize("name", ["EVERLOOM_STORE", "EVERLOOM_STORE_URI", "EVERLOOM_Store_URL", "EVERLOOM_LLM_MODELS"])
+def test_a_variable_that_sets_nothing_is_an_error_that_names_it(name: str) -> None:
+    with pytest.raises(Rejected, match=f"no setting is called {name}"):
+        load(environ={name: "x"})
+    assert load(environ={name: ""})
+
+
+def test_a_misspelt_variable_gets_a_suggestion() -> None:
+    with pytest.raises(Rejected, match="did you mean EVERLOOM_STORE_URL"):
+        load(environ={"EVERLOOM_STORE": "/tmp/loom.db"})
+
+
+def test_variables_of_container_engines_and_tests_are_left_alone() -> None:
+    links = {
+        "EVERLOOM_PORT": "tcp://10.0.0.7:8080",
+        "EVERLOOM_PORT_8080_TCP_ADDR": "10.0.0.7",
+        "EVERLOOM_SERVICE_HOST": "10.0.0.7",
+        "EVERLOOM_DB_SERVICE_PORT_HTTP": "5432",
+        "EVERLOOM_TEST_PATIENCE": "4",
+    }
+    assert from_environment(links) == {}
+
+
 def test_an_empty_variable_is_no_value() -> None:
     assert from_environment({"EVERLOOM_STORE_URL": "", "EVERLOOM_WORKSPACE_NAME": "x"}) == {"workspace.name": "x"}
 

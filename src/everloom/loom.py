@@ -36,6 +36,7 @@ from everloom.models.providers import ModelThinker, Role, Roles, make_embedder, 
 from everloom.models.usage import DayBudget, Spent
 from everloom.settings import Settings, data_directory, load
 from everloom.store import Store, open_store, sqlite_url
+from everloom.store.address import as_url
 from everloom.store.contract import StoreLimits
 from everloom.store.engine import refuse_write
 from everloom.store.migrations import latest_version
@@ -82,7 +83,7 @@ def open_loom(
     that is opened without `token` for one of this machine; `token=None` says that it is not.
     """
     known = settings if settings is not None else load()[0]
-    address = known.store.url if url is None else sqlite_url(url) if isinstance(url, Path) else url
+    address = known.store.url if url is None else sqlite_url(url) if isinstance(url, Path) else as_url(url)
     if is_remote(address):
         from everloom.remote.loom import RemoteLoom  # noqa: PLC0415  loads an HTTP client
         from everloom.remote.tokens import remote_token  # noqa: PLC0415

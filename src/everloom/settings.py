@@ -6,6 +6,7 @@ Read once at the edge; below it, values are arguments. Secrets come from the env
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -40,6 +41,10 @@ from everloom.store.address import as_url, sqlite_url
 
 PREFIX = "EVERLOOM_"
 _FILE_NAME = "everloom.toml"
+# The variables of our tests and checks, and those that Kubernetes sets for a service called `everloom…`.
+_FOREIGN_VARIABLE = re.compile(
+    rf"{PREFIX}(?:(?:TEST|CI)_|(?:.+_)?SERVICE_(?:HOST|PORT)|(?:.+_)?PORT_[0-9]+_(?:TCP|UDP|SCTP))"
+)
 # Settings of earlier versions that mean nothing any more; a file that still has them is read as if it had not.
 _RETIRED = frozenset({"mind.prompt_minutes"})
 
@@ -561,16 +566,30 @@ def variable(name: str) -> str | None:
 
 
 def from_environment(env: Mapping[str, str]) -> dict[str, Any]:
-    """Read `EVERLOOM_SECTION_NAME` variables and the providers' own key variables."""
-    found: dict[str, Any] = {}
-    for name in known_names():
-        section, key = name.split(".", 1)
-        # Keys have the names that the providers' own tools read, so that one variable serves all programs.
-        variable = key.upper() if section == "secrets" else f"{PREFIX}{section}_{key}".upper()
-        # An empty variable counts as unset: that is how shells and container files take one back.
-        if env.get(variable):
-            found[name] = env[variable]
-    return found
+    """Read `EVERLOOM_SECTION_NAME` and the key variables of the providers; an unknown name is an error."""
+    known = {_variable_of(name): name for name in known_names()}
+    # An empty variable counts as unset: shells and container files unset a variable that way.
+    given = {name: value for name, value in env.items() if value}
+    ignored = {f"{PREFIX}CONFIG", *map(_variable_of, _RETIRED)}
+    for name, value in given.items():
+        if name.startswith(PREFIX) and name not in known and name not in ignored and not _is_foreign(name, value):
+            near = get_close_matches(name.upper(), known, 1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise Rejected(
+                f"no setting is called {name}", hint=f"{meant}unset it; `everloom config` lists the settings"
+            )
+    return {known[name]: value for name, value in given.items() if name in known}
+
+
+def _variable_of(name: str) -> str:
+    section, key = name.split(".", 1)
+    # Keys have the names that the tools of the providers read, so that one variable serves all programs.
+    return key.upper() if section == "secrets" else f"{PREFIX}{section}_{key}".upper()
+
+
+def _is_foreign(name: str, value: str) -> bool:
+    """Return whether a variable has our prefix but belongs to the tests, or to the links that container engines set."""
+    return _FOREIGN_VARIABLE.match(name) is not None or value.startswith(("tcp://", "udp://"))
 
 
 def known_names() -> list[str]:

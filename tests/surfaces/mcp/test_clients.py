@@ -81,7 +81,7 @@ def test_a_client_without_a_file_gets_one_that_starts_the_server(client: str, tm
     gone = ask(client, tmp_path, remove=True)
     assert gone["state"] == "removed"
     assert not path.exists()
-    assert Path(gone["backup"]).exists()
+    assert [each for each in path.parent.iterdir() if each.is_file()] == []
     assert ask(client, tmp_path, remove=True)["state"] == "absent"
 
 
@@ -153,8 +153,30 @@ def test_whatever_else_is_in_the_file_stays_and_the_old_file_is_kept(client: str
     assert Path(done["backup"]).read_bytes().decode() == old
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert sorted(path.parent.iterdir()) == sorted([path, Path(done["backup"])])
+    ask(client, tmp_path, "--workspace", "james")
     ask(client, tmp_path, remove=True)
     assert path.read_bytes().decode() == old
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.promise("clients.keep-the-rest")
+@pytest.mark.parametrize("client", JSON_CLIENTS)
+@pytest.mark.parametrize("old", ["{}", '{"theme": "dark"}', '{"theme": "dark", "KEY": {}}', '{\n\t"KEY": {}\n}\n'])
+def test_removing_the_entry_leaves_the_file_as_it_was(client: str, old: str, tmp_path: Path) -> None:
+    text = old.replace("KEY", CLIENTS[client].key)
+    path = put(path_of(client, tmp_path), text)
+    ask(client, tmp_path)
+    assert ask(client, tmp_path, remove=True)["backup"] is None
+    assert path.read_bytes().decode() == text
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_copy_with_other_content_than_the_file_stays(tmp_path: Path) -> None:
+    path = put(path_of("cursor", tmp_path), '{"theme": "dark"}')
+    ask("cursor", tmp_path)
+    path.write_text(path.read_text().replace("dark", "light"))
+    kept = Path(ask("cursor", tmp_path, remove=True)["backup"])
+    assert (path.read_text(), kept.read_text()) == ('{"theme": "light"}', '{"theme": "dark"}')
 
 
 STYLES = [
@@ -415,10 +437,10 @@ def test_what_a_running_client_writes_meanwhile_is_not_lost(tmp_path: Path) -> N
             path.write_text('{"theirs": 1}')
         return with_value(old, PATH, {"command": "x"})
 
-    assert change_file(path, decide, is_shared=False).state == "written"
+    assert change_file(path, decide, is_shared=False, without=str).state == "written"
     assert (seen, json.loads(path.read_text())["theirs"]) == (["{}", '{"theirs": 1}'], 1)
     with pytest.raises(Rejected, match="somebody else"):
-        change_file(path, lambda old: str(path.write_text(f"{old} ")), is_shared=False)
+        change_file(path, lambda old: str(path.write_text(f"{old} ")), is_shared=False, without=str)
 
 
 def run(home: Path, *flags: str) -> dict[str, Any]:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from everloom.errors import Rejected
+from everloom.surfaces.hooks.copies import drop_copy, keep_copy, read_copy
 from everloom.surfaces.hooks.events import NAMES
 from everloom.surfaces.hooks.plugin import hook_groups, plugin_files
 
@@ -76,8 +76,36 @@ def _changed(client: str, path: Path, groups: Mapping[str, list[dict[str, Any]]]
     _place(client, tree, groups, path)
     if json.dumps(tree) == before:
         return InstalledHooks(client, str(path), "unchanged" if groups else "absent", tuple(groups))
-    backup = _replace(path, json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
-    return InstalledHooks(client, str(path), "written" if groups else "removed", tuple(groups), backup)
+
+    def without(text: str) -> str:
+        rest = _parsed(text, path)
+        _place(client, rest, {}, path)
+        return _written(rest | {"version": tree["version"]} if "version" in tree and "version" not in rest else rest)
+
+    if groups:
+        copy = keep_copy(path, old, without) if old is not None else None
+        _write(path, _written(tree))
+        return InstalledHooks(client, str(path), "written", tuple(groups), str(copy) if copy else None)
+    _restore(path, _written(tree), without)
+    left = drop_copy(path, _written(tree), without)
+    return InstalledHooks(client, str(path), "removed", (), str(left) if left else None)
+
+
+def _restore(path: Path, text: str, without: Callable[[str], str]) -> None:
+    """Write a file without our hooks: as its copy has it if that means the same, and not at all if nothing is left."""
+    before = read_copy(path)
+    if before is not None and without(before) == text:
+        _write(path, before)
+    elif before is None and not text:
+        path.unlink()
+    else:
+        _write(path, text)
+
+
+def _written(tree: Mapping[str, Any]) -> str:
+    # Of a file without hooks, Cursor's version of the format says nothing.
+    is_empty = not tree or tree == {"version": 1}
+    return "" if is_empty else json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
 
 
 def _place(client: str, tree: dict[str, Any], groups: Mapping[str, list[dict[str, Any]]], path: Path) -> None:
@@ -151,16 +179,6 @@ def _read(path: Path) -> str | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise Rejected(f"cannot read {path}: {error}", hint="mend the file, or move it away") from error
-
-
-def _replace(path: Path, text: str) -> str | None:
-    """Replace a file whole; returns the path of the copy of the old one."""
-    backup = None
-    if path.exists():
-        backup = path.with_name(f"{path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S%f}.bak")
-        shutil.copy2(path, backup)
-    _write(path, text)
-    return str(backup) if backup else None
 
 
 def _write(path: Path, text: str) -> None:

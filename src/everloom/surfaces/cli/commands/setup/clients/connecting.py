@@ -116,7 +116,7 @@ def _check(asked: ClientRequest, kind: Client) -> None:
 
 def _guided(path: Path, decide: Callable[[str], str], *, is_removed: bool) -> ChangedFile:
     """Write the text for the agent into the project's file, or take it out."""
-    done = change_file(path, decide, is_shared=True)
+    done = change_file(path, decide, is_shared=True, without=without_guidance, is_removal=is_removed)
     if is_removed:
         return ChangedFile(done.path, "removed" if done.state == "written" else "absent", done.backup)
     return done

@@ -1,26 +1,25 @@
 """Enters this server into the file of an AI client, or takes it out, without losing anything else.
 
-Deciding is pure: the new text of a file is made from its old one. Never touches a file that it cannot read; a file that
-it changes is copied first and replaced in one step.
+Deciding is pure: the new text of a file is made from its old one. A file that cannot be read is not changed; a file
+that is changed is copied first and replaced in one step.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from everloom.errors import EverloomError, Rejected
+from everloom.errors import Rejected
 from everloom.surfaces.cli.commands.setup.clients.catalog import ADDRESSES, NAME, Client
-from everloom.surfaces.cli.commands.setup.clients.jsonc import parsed, with_value, without_value
+from everloom.surfaces.cli.commands.setup.clients.jsonc import parsed, with_value, without_empty, without_value
 from everloom.surfaces.cli.commands.setup.clients.tables import known_table, with_table, without_table, written_table
 from everloom.surfaces.cli.commands.setup.toml import write_whole
+from everloom.surfaces.hooks.copies import drop_copy, keep_copy, read_copy
 
 # How often a file may change under our hands.
 _ATTEMPTS = 3
@@ -77,55 +76,65 @@ class ClientFile:
             # What a person, or another client that reads the same file, added to the entry stays.
             return with_value(old, path, {**known, **entry})
 
-        return self._change(decide, f"add this by hand:\n{self.fresh(words)}")
+        return self._change(decide, f"add this by hand:\n{self.fresh(words)}", is_removal=False)
 
     def leave(self) -> ChangedFile:
-        """Take this server out of the file; a file that held nothing else goes."""
-        path = (self.kind.key, NAME)
-
-        def decide(old: str) -> str:
-            if not old.strip():
-                return old
-            new = without_table(old, path) if self.kind.is_toml else without_value(old, path)
-            return "" if new != old and self._is_empty(new) else new
-
-        done = self._change(decide, f"remove {NAME} from its {self.kind.key} by hand")
+        """Take this server out of the file, and remove the file if everloom created it and nothing else is in it."""
+        by_hand = f"remove {NAME} from its {self.kind.key} by hand"
+        done = self._change(self._without_entry, by_hand, is_removal=True)
         return ChangedFile(done.path, "removed" if done.state == "written" else "absent", done.backup)
 
-    def _is_empty(self, text: str) -> bool:
-        return not text.strip() if self.kind.is_toml else parsed(text).value in ({}, {self.kind.key: {}})
+    def _without_entry(self, old: str) -> str:
+        if not old.strip():
+            return old
+        path = (self.kind.key, NAME)
+        new = without_table(old, path) if self.kind.is_toml else without_value(old, path)
+        before = read_copy(self.path.resolve())
+        if new == old or self.kind.is_toml:
+            return "" if new != old and before is None and not new.strip() else new
+        # The section goes with its last entry, unless it was there, empty, before the first one.
+        had_section = before is not None and self.kind.key in (parsed(before).value if before.strip() else ())
+        new = new if had_section else without_empty(new, self.kind.key)
+        return "" if before is None and parsed(new).value == {} else new
 
-    def _change(self, decide: Callable[[str], str], otherwise: str) -> ChangedFile:
+    def _change(self, decide: Callable[[str], str], otherwise: str, *, is_removal: bool) -> ChangedFile:
         def named(old: str) -> str:
             try:
                 return decide(old)
             except (ValueError, TypeError, RecursionError) as error:
                 raise Rejected(f"{self.path} was not changed: {error}", hint=otherwise) from error
 
-        return change_file(self.path, named, is_shared=self.is_project)
+        return change_file(
+            self.path, named, is_shared=self.is_project, without=self._without_entry, is_removal=is_removal
+        )
 
 
-def change_file(path: Path, decide: Callable[[str], str], *, is_shared: bool) -> ChangedFile:
-    """Replace a file by what is decided from its text; nothing is written if that is the same.
+def change_file(
+    path: Path,
+    decide: Callable[[str], str],
+    *,
+    is_shared: bool,
+    without: Callable[[str], str],
+    is_removal: bool = False,
+) -> ChangedFile:
+    """Replace the text of a file by the text that `decide` returns; an unchanged text is not written.
 
-    `is_shared`: a file that is made gets the usual permissions, because it belongs to a project and holds no secret.
+    `without` removes the entries of everloom from a text. A new file gets the usual permissions if it `is_shared`,
+    because it belongs to a project and holds no secret.
     """
     # Resolved: people keep such files under version control, and replacing a link would cut it off from there.
     target = path.resolve()
     old, new = _decided(target, decide)
     if new == (old or ""):
         return ChangedFile(target, "unchanged")
-    backup = None
-    if old is not None:
-        backup = _free(target.with_name(f"{target.name}.{datetime.now(UTC):%Y%m%dT%H%M%S%f}.bak"))
-        _copied(target, backup)
+    backup = None if old is None or is_removal else keep_copy(target, old, without)
     if new:
         write_whole(target, new)
         if old is None and is_shared:
             _give_usual_mode(target)
     else:
         target.unlink()
-    return ChangedFile(target, "written", backup)
+    return ChangedFile(target, "written", drop_copy(target, new, without) if is_removal else backup)
 
 
 def _decided(target: Path, decide: Callable[[str], str]) -> tuple[str | None, str]:
@@ -158,23 +167,6 @@ def _known(kind: Client, text: str) -> dict[str, Any] | None:
     section = tree.get(kind.key) if isinstance(tree, dict) else None
     found = section.get(NAME) if isinstance(section, dict) else None
     return found if isinstance(found, dict) else None
-
-
-def _copied(target: Path, backup: Path) -> None:
-    try:
-        shutil.copy2(target, backup)
-    except OSError as error:
-        raise EverloomError(
-            f"cannot keep a copy of {target}: {error.strerror}", hint="make its directory writable for this user"
-        ) from error
-
-
-def _free(path: Path) -> Path:
-    """Return a path that no file has."""
-    number, free = 1, path
-    while free.exists():
-        number, free = number + 1, path.with_name(f"{path.name}.{number}")
-    return free
 
 
 def _give_usual_mode(path: Path) -> None:

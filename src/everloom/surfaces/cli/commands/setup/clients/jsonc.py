@@ -85,15 +85,32 @@ def without_value(text: str, path: tuple[str, str]) -> str:
     known = inner and _member(inner, path[1])
     if not inner or not known:
         return text
-    place = inner.members.index(known)
+    return _checked(_cut(text, inner, known), text, path, None)
+
+
+def without_empty(text: str, name: str) -> str:
+    """Remove a member of the outer object if its value is an empty object; the same text otherwise."""
+    outer = _object(parsed(text), "the file")
+    known = _member(outer, name)
+    if known is None or known.node.value != {} or _has_comments(text, known.node):
+        return text
+    new = _cut(text, outer, known)
+    if parsed(new).value != {key: value for key, value in outer.value.items() if key != name}:
+        raise Unreadable("it cannot be changed without changing something else")
+    return new
+
+
+def _cut(text: str, outer: JsonNode, known: JsonMember) -> str:
+    """Cut a member out of the text of its object, with its comma."""
+    place = outer.members.index(known)
     before = text[: known.start].rstrip(" \t\r\n")
     after = text[known.end :]
-    if place == len(inner.members) - 1 and known.comma is None and place > 0:
-        comma = inner.members[place - 1].comma or 0
+    if place == len(outer.members) - 1 and known.comma is None and place > 0:
+        comma = outer.members[place - 1].comma or 0
         before = before[:comma] + before[comma + 1 :]
     if before.endswith("{") and _SPACE.match(after) and after.lstrip().startswith("}"):
         after = after.lstrip()
-    return _checked(before + after, text, path, None)
+    return before + after
 
 
 def _checked(new: str, old: str, path: tuple[str, str], value: Any) -> str:
