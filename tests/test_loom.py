@@ -39,6 +39,8 @@ def test_a_loom_opens_at_a_path_with_odd_letters(tmp_path: Path) -> None:
     with open_loom(path, settings=SETTINGS) as loom:
         loom.workspace("james").add([note("It is here.")])
     assert path.is_file()
+    with open_loom(str(path), settings=SETTINGS) as loom:
+        assert [each.name for each in loom.workspaces.list()] == ["james"]
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite://:memory:", "nonsense", "file:///tmp/x.db"])

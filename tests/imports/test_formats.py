@@ -46,6 +46,7 @@ def test_each_format_of_a_conversation_is_recognised_and_read(workspace: Workspa
     skipped = {path: {each.reason: each.count for each in report.skipped} for path, report in found.items()}
     assert skipped[chatgpt]["messages of a branch that was given up"] == 1
     assert skipped[chatgpt]["an element that is no conversation"] == 1
+    assert skipped[chatgpt]["files that were attached to a message"] == 1
     assert skipped[claude]["messages of a branch that was given up"] == 1
     assert skipped[claude]["files that were attached to a message"] == 1
     # The same export under another name, unpacked and with one message more, brings only that message.
@@ -117,6 +118,27 @@ def test_notes_become_passages_and_what_is_edited_out_of_them_no_longer_holds(
     back = take_in(workspace, vault)
     assert (back.taken, back.retired) == (1, 1)
     assert "swarmed" in workspace.search("did the hive swarm?")[0].text
+
+
+@pytest.mark.promise("import.names-what-is-left-out")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[12.03.24, 09:{:02}:10] Ann: See you at the harbour.",
+        "12/03/2024, 09:{:02} - Ann: See you at the harbour.",
+        "3/12/24, 9:{:02}\u202fPM - Ann Lee: See you at the harbour.",
+        "\u200e[2024-03-12, 9:{:02}:10 p.m.] +49 151 1234: See you at the harbour.",
+    ],
+)
+def test_an_exported_chat_is_not_taken_for_a_note(line: str, workspace: Workspace, tmp_path: Path) -> None:
+    chat = tmp_path / "chat.txt"
+    chat.write_text("\n".join([*map(line.format, range(8)), "and bring the rope", *map(line.format, range(8, 12))]))
+    report = take_in(workspace, chat)
+    assert (report.taken, [each.count for each in report.skipped]) == (0, [1])
+    assert "exported chat" in report.skipped[0].reason
+    log = tmp_path / "log.txt"
+    log.write_text("12.03.24, 09:15: we left the harbour.\n\nThe wind came from the west.\n")
+    assert take_in(workspace, log).taken == 1
 
 
 def test_a_folder_of_texts_is_read_as_notes(workspace: Workspace, tmp_path: Path) -> None:

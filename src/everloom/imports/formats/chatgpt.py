@@ -26,6 +26,8 @@ _SPEAKERS = {"user": "User", "assistant": "ChatGPT"}
 _SAID = frozenset({"text", "multimodal_text"})
 _NO_SPEECH = "tool calls, tool results, reasoning and instructions"
 _BRANCH = "messages of a branch that was given up"
+# As the import of Claude's export counts them.
+_ATTACHED = "files that were attached to a message"
 
 
 class Chatgpt:
@@ -65,6 +67,8 @@ def _conversation(talk: Mapping[str, Any]) -> Reading:
             continue
         at = moment(message.get("create_time")) or at
         text, role = _said(message), _role(message)
+        if role in _SPEAKERS and _has_files(message):
+            skipped.append(_ATTACHED)
         if not text or at is None:
             skipped.append(_NO_SPEECH if at is not None else "a message without a time")
             continue
@@ -125,6 +129,16 @@ def _said(message: Mapping[str, Any]) -> str:
         return ""
     parts = content.get("parts")
     return spoken_part("\n\n".join(filter(None, map(_part, parts if isinstance(parts, list) else []))))
+
+
+def _has_files(message: Mapping[str, Any]) -> bool:
+    """Return whether files belong to a message: pictures in its parts, or uploads that its metadata lists."""
+    content, metadata = message.get("content"), message.get("metadata")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    kinds = [str(part.get("content_type")) for part in (parts or ()) if isinstance(part, dict)]
+    # Sound is left out of the count: its transcription is taken.
+    is_shown = any(kind.endswith("asset_pointer") and not kind.startswith("audio") for kind in kinds)
+    return is_shown or bool(isinstance(metadata, dict) and metadata.get("attachments"))
 
 
 def _part(part: object) -> str:

@@ -27,11 +27,18 @@ _NOTES = (".md", ".markdown", ".mdown", ".txt", ".text", ".org", ".rst")
 _LARGEST = 10 * 1024 * 1024
 _TOO_LARGE = f"a file of more than {_LARGEST // (1024 * 1024)} MB"
 _EMPTY = "an empty note"
+_CHAT = "an exported chat, such as WhatsApp's, whose format cannot be imported"
 _DAY = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
 # What basic-memory writes: "- [category] text #tag (context)" and "- relation [[Note]]"; "- [ ]" is a thing to do.
 _OBSERVED = re.compile(r"^[ \t]*[-*+][ \t]+\[([^\[\]\n]{2,40})\](?!\()[ \t]+(\S.*)$", re.MULTILINE)
 _RELATED = re.compile(r"^[ \t]*[-*+][ \t]+([^\[\]\n]{1,80}?)[ \t]+\[\[([^\]|#\n]+)[^\]\n]*\]\].*$", re.MULTILINE)
 _HEADS = re.compile(r"^#+[ \t]+(?:Observations|Relations)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+# A message of an exported chat: "[12.03.24, 09:15:02] Ann: Hi", "3/12/24, 9:15 PM - Ann: Hi".
+_CHAT_LINE = re.compile(
+    r"^[\u200e\u200f]?\[?\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? +\d{1,2}:\d{2}(?::\d{2})?(?:[ \u202f][AaPp]\.?[Mm]\.?)?\]?"
+    r"(?: -)? [^:\n]{1,60}: "
+)
+_FEWEST_CHAT_LINES = 5
 _LOOKED_AT = 30
 _LONGEST_LABEL = 150
 
@@ -66,6 +73,9 @@ class NoteFolder:
             text = _decoded(file.read(_LARGEST))
         if text is None:
             yield Step(part.size, skipped=(ENCODING,))
+            return
+        if _is_chat(text):
+            yield Step(part.size, skipped=(_CHAT,))
             return
         note = read_note(text, PurePath(part.name).stem)
         records = tuple(_records(note, part, has_facts=self.has_facts))
@@ -122,6 +132,13 @@ def _decoded(data: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return None if "\x00" in text else text.replace("\r\n", "\n")
+
+
+def _is_chat(text: str) -> bool:
+    """Return whether a text is a chat that another program exported: most of its first lines are messages."""
+    lines = list(islice((line for line in text.splitlines() if line.strip()), _LOOKED_AT))
+    messages = sum(1 for line in lines if _CHAT_LINE.match(line))
+    return messages >= _FEWEST_CHAT_LINES and 2 * messages >= len(lines)
 
 
 def _day_in(name: str) -> datetime | None:
