@@ -1,12 +1,14 @@
-"""The current time, passed as an argument everywhere so that tests and simulations control it.
+"""The current time, and the only place where times are parsed, moved and converted between time zones.
 
-Instants are aware datetimes in UTC inside the program and whole microseconds since 1970 in a store.
-Knows nothing about workspaces; formatting a time for a person takes the time zone as an argument.
+Instants are aware datetimes in UTC inside the program and whole microseconds since 1970 in a store. The current time is
+an argument everywhere, so that tests and simulations control it. All instants lie between `EARLIEST` and `LATEST`:
+callers that give another one are refused, and what files and stores contain is moved to the nearer end.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import math
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from threading import Lock
 from typing import Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -15,6 +17,14 @@ from everloom.errors import Rejected
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+# The times that every time zone can show: zones are less than a day away from UTC, and the calendar of Python has the
+# years 1 to 9999.
+EARLIEST = datetime(1, 1, 2, tzinfo=UTC)
+LATEST = datetime(9999, 12, 30, 23, 59, 59, 999_999, tzinfo=UTC)
+_FIRST, _LAST = (EARLIEST - EPOCH) // MICROSECOND, (LATEST - EPOCH) // MICROSECOND
+# What is observed later than this after now is in the future. A day, because clocks are wrong, and because a date
+# without a time is stored as noon or midnight in the zone of whoever wrote it.
+AHEAD = timedelta(days=1)
 
 
 class Clock(Protocol):
@@ -61,8 +71,52 @@ def to_micros(instant: datetime) -> int:
 
 
 def from_micros(micros: int) -> datetime:
-    """Convert a stored number back to an instant in UTC."""
-    return EPOCH + timedelta(microseconds=micros)
+    """Convert a stored number back to an instant in UTC; one that no time zone can show becomes the nearest."""
+    return EPOCH + timedelta(microseconds=min(max(micros, _FIRST), _LAST))
+
+
+def clamped(instant: datetime) -> datetime:
+    """Convert an aware instant to UTC; one that not every time zone can show becomes the nearest."""
+    # Compared before it is converted: the conversion of the others can overflow.
+    return EARLIEST if instant < EARLIEST else LATEST if instant > LATEST else instant.astimezone(UTC)
+
+
+def checked_instant(instant: datetime) -> datetime:
+    """Convert an aware instant to UTC; refuse one that not every time zone can show."""
+    if EARLIEST <= instant <= LATEST:
+        return instant.astimezone(UTC)
+    raise Rejected(
+        f"the time {instant.isoformat()} is out of range", hint=f"give a time from {EARLIEST.date()} to {LATEST.date()}"
+    )
+
+
+def moved(instant: datetime, by: timedelta) -> datetime:
+    """Move an aware instant, but not beyond the range of times."""
+    try:
+        return clamped(instant + by)
+    except OverflowError:
+        return LATEST if by > timedelta() else EARLIEST
+
+
+def midnight(day: date, zone: tzinfo) -> datetime:
+    """Return when a day begins in a time zone."""
+    return datetime.combine(day, time.min, zone)
+
+
+def instant_in(text: str, zone: tzinfo = UTC) -> datetime:
+    """Parse an ISO 8601 time that a file or a program wrote, in the given zone unless it has an offset.
+
+    Raises ValueError if it is not one; a time that not every time zone can show becomes the nearest.
+    """
+    parsed = datetime.fromisoformat(text)
+    return clamped(parsed if parsed.tzinfo else parsed.replace(tzinfo=zone))
+
+
+def from_seconds(seconds: float) -> datetime:
+    """Convert seconds since 1970 to an instant in UTC; raises ValueError if they are not a number."""
+    if math.isnan(seconds):
+        raise ValueError("not a number of seconds")
+    return clamped(EPOCH + timedelta(microseconds=min(max(seconds * 1_000_000, _FIRST), _LAST)))
 
 
 def zone_named(name: str) -> ZoneInfo:
@@ -79,7 +133,8 @@ def zone_named(name: str) -> ZoneInfo:
 
 def shown(instant: datetime, zone: ZoneInfo) -> str:
     """Format an instant for a person: date, time, offset and weekday in their time zone."""
-    return instant.astimezone(zone).strftime("%Y-%m-%d %H:%M %z, %A")
+    local = clamped(instant).astimezone(zone)
+    return f"{local.date()} {local:%H:%M %z, %A}"
 
 
 def read_instant(text: str, zone: ZoneInfo, *, end_of_day: bool = False) -> datetime:
@@ -91,5 +146,4 @@ def read_instant(text: str, zone: ZoneInfo, *, end_of_day: bool = False) -> date
     # Only a bare date is widened: 2026-11-15T00:00 means midnight, whoever asks.
     if end_of_day and len(text.strip()) == len("2026-11-15"):
         parsed = parsed.replace(hour=23, minute=59, second=59, microsecond=999_999)
-    aware = parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)
-    return aware.astimezone(UTC)
+    return checked_instant(parsed if parsed.tzinfo else parsed.replace(tzinfo=zone))

@@ -19,7 +19,7 @@ from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from zoneinfo import ZoneInfo
 
-from everloom.clock import Clock, to_micros, zone_named
+from everloom.clock import Clock, clamped, to_micros, zone_named
 from everloom.errors import EverloomError, StoreError
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import (
@@ -269,7 +269,7 @@ class Operation:
 
     def local(self, at: datetime | None = None) -> datetime:
         """Convert a time, by default the current one, to the workspace's time zone."""
-        return (at or self.now).astimezone(self.zone)
+        return clamped(at or self.now).astimezone(self.zone)
 
     @property
     def today(self) -> date:

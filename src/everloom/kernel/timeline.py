@@ -10,12 +10,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from heapq import merge
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import clamped, from_micros, midnight, to_micros
 from everloom.errors import Rejected
 from everloom.store import Row, Unit, value_from
 from everloom.store.contract import FOREVER
@@ -89,17 +89,9 @@ class PastTimes:
     note: str | None = None
 
 
-def midnight(day: date, zone: ZoneInfo) -> datetime:
-    """Return when a day begins in a zone."""
-    return datetime.combine(day, time.min, zone)
-
-
 def day_of(instant: datetime, zone: ZoneInfo) -> date:
     """Return the day of an instant in a zone."""
-    try:
-        return instant.astimezone(zone).date()
-    except OverflowError as error:
-        raise Rejected(f"{instant.isoformat()} is out of range", hint="give a nearer time") from error
+    return clamped(instant).astimezone(zone).date()
 
 
 def count_days(unit: Unit, zone: ZoneInfo, begin: date, end: date) -> CountedDays:

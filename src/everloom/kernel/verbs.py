@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
 from dis import get_instructions
 from functools import cached_property, wraps
 from importlib import import_module
@@ -17,6 +18,7 @@ from threading import RLock
 from types import NoneType, UnionType
 from typing import Annotated, Any, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from everloom.clock import checked_instant
 from everloom.errors import Rejected
 
 AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
@@ -296,7 +298,7 @@ def _load_rooms(method: Callable[..., Any]) -> None:
 
 
 def _check_bounds(given: Sequence[tuple[Parameter, Any]]) -> None:
-    """Refuse a text, a list or a whole call that is too large."""
+    """Refuse a text, a list or a whole call that is too large, and a time that not every time zone can show."""
     for each, value in given:
         if isinstance(value, str) and len(value) > each.says.longest:
             raise _too_large(f"{each.name} has {len(value):,} characters", f"{each.says.longest:,}")
@@ -309,6 +311,8 @@ def _check_bounds(given: Sequence[tuple[Parameter, Any]]) -> None:
     held = [value for _, value in given]
     while held:
         value = held.pop()
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            checked_instant(value)
         values, characters = values + 1, characters + (len(value) if isinstance(value, str) else 0)
         held += _inside(value)
         if values + len(held) > MOST_VALUES:

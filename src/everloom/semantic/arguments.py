@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal, TypeVar
 
+from everloom.clock import checked_instant
 from everloom.errors import Rejected
 from everloom.kernel.texts import checked, checked_list
 
@@ -108,11 +109,7 @@ def instant(value: object, what: str) -> datetime:
         raise Rejected(f"{what} must be a time, not {type(value).__name__}")
     if value.tzinfo is None:
         raise Rejected(f"{what} {value.isoformat()} has no time zone", hint="add an offset such as +00:00")
-    # `datetime.min` and `max` are valid times, but another offset pushes them out of the range of years.
-    try:
-        return value.astimezone(UTC)
-    except OverflowError as error:
-        raise Rejected(f"{what} {value.isoformat()} is out of range", hint="give a nearer time") from error
+    return checked_instant(value)
 
 
 def hours(value: object) -> float:

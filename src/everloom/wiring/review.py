@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from everloom.clock import instant_in
 from everloom.errors import EverloomError, Rejected
 from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, DESTROYS, PAGE_TOKENS, READS, Key, MaxTokens, helps, verb
 
@@ -235,7 +235,7 @@ def _make(workspace: Any, held: HeldWrite) -> object:
 def _document(written: Mapping[str, Any]) -> Any:
     from everloom.kernel.search import Document, Standing  # noqa: PLC0415
 
-    own = {**written, "happened_at": datetime.fromisoformat(written["happened_at"])}
+    own = {**written, "happened_at": instant_in(written["happened_at"])}
     if "labels" in own:
         own["labels"] = tuple(own["labels"])
     if "standing" in own:

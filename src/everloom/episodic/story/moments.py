@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, timedelta
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import from_micros, midnight, moved, to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.scenes.scene import AXES, Emotion, Scene, scene_from
 from everloom.episodic.story.period import StoryRange
@@ -60,11 +60,7 @@ def neighbours(unit: Unit, being: Being, within: StoryRange) -> list[tuple[int, 
 
 
 def _micros(day: date, shift: timedelta = timedelta()) -> int:
-    # Before the first and after the last year there is nothing to look for.
-    floor, top = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
-    midnight = min(max(datetime(day.year, day.month, day.day, tzinfo=UTC), floor), top)
-    shifted = midnight + max(shift, floor - midnight) if shift < timedelta() else midnight + min(shift, top - midnight)
-    return to_micros(shifted)
+    return to_micros(moved(midnight(day, UTC), shift))
 
 
 def _moments_of(row: Row, told_on: date) -> Iterator[StoryMoment]:

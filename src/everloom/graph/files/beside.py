@@ -11,13 +11,13 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, time
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from everloom.clock import to_micros
+from everloom.clock import instant_in, to_micros
 from everloom.graph.files.disk import FileEntry, digest
 from everloom.graph.files.fields import parse_number
 from everloom.graph.files.parser import LONGEST_ID
@@ -137,8 +137,8 @@ def reflections_in(page: bytes | None, zone: ZoneInfo) -> Reflections:
     head = "" if page is None else page[:2_000].decode("utf-8", "replace")
     count, day = _REFLECTIONS.search(head), _REFLECTED.search(head)
     try:
-        last = None if day is None else datetime.combine(datetime.fromisoformat(day[1]), time(), zone).astimezone(UTC)
-    except (ValueError, OverflowError):
+        last = None if day is None else instant_in(day[1], zone)
+    except ValueError:
         last = None
     return Reflections(0 if count is None else int(count[1]), last)
 
@@ -192,7 +192,6 @@ def _paths_in_index(root: Path, entry: FileEntry | None) -> Mapping[str, str]:
 def _instant(value: object) -> datetime | None:
     """Read a time; None if it is not one."""
     try:
-        parsed = datetime.fromisoformat(str(value))
-        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
+        return instant_in(str(value))
+    except ValueError:
         return None

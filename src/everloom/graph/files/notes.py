@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from everloom.clock import clamped, instant_in
 from everloom.graph.files.fields import NOTHING, field_text, parse_list, parse_number
 from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile
 from everloom.graph.files.mentions import first_heading
@@ -118,9 +119,8 @@ class NoteReader:
             if not text:
                 continue
             try:
-                parsed = datetime.fromisoformat(text)
-                return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
-            except (ValueError, OverflowError):
+                return instant_in(text)
+            except ValueError:
                 pass
             if (other := _other_date(text)) is not None:
                 self._assume(key, f"{text[:40]} is read as {other:%Y-%m-%d}")
@@ -192,7 +192,7 @@ def _scaled(text: str) -> tuple[float, str] | None:
 def _other_date(text: str) -> datetime | None:
     for form in _OTHER_DATES:
         try:
-            return datetime.strptime(text, form).replace(tzinfo=UTC)
+            return clamped(datetime.strptime(text, form).replace(tzinfo=UTC))
         except ValueError:
             continue
     return _day_of(text)
@@ -202,7 +202,7 @@ def _day_of(text: str) -> datetime | None:
     """Read the day with which a text begins."""
     found = _DAY.match(text)
     try:
-        return None if found is None else datetime(*(int(part) for part in found.groups()), tzinfo=UTC)  # type: ignore[arg-type, misc]
+        return None if found is None else clamped(datetime(*(int(part) for part in found.groups()), tzinfo=UTC))  # type: ignore[arg-type, misc]
     except ValueError:
         return None
 

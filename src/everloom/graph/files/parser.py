@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
+from everloom.clock import from_seconds, instant_in
 from everloom.errors import EverloomError, Rejected
 from everloom.graph.files.disk import CONFLICT, Disk, FileEntry, digest
 from everloom.graph.files.fields import NOTHING, field_text, parse_list, parse_number
@@ -118,7 +119,7 @@ def is_generated(path: str, pages: str = "") -> bool:
 def _parse(entry: FileEntry, data: bytes) -> tuple[MarkdownFile, Memory | Edge]:
     # An edge is nobody's note: it has the graph's own format, or is a mistake.
     file = split_file(data) if is_edge(entry.path) else split_file(data, looks_like_fields=looks_like_fields)
-    modified = datetime.fromtimestamp(entry.mtime_ns // 1_000_000_000, UTC)
+    modified = from_seconds(entry.mtime_ns // 1_000_000_000)
     return file, (_parse_edge if is_edge(entry.path) else _parse_memory)(file, entry.path, modified)
 
 
@@ -196,9 +197,8 @@ def _instant(file: MarkdownFile, fields: Mapping[str, Any], key: str, default: d
     if text in NOTHING:
         return default
     try:
-        parsed = datetime.fromisoformat(text)
-        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
+        return instant_in(text)
+    except ValueError:
         raise UnreadableFile(f"{key} is {text!r}, not an ISO 8601 time", file.line_of(key)) from None
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from everloom.clock import clamped
 from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile
 from everloom.graph.files.lenient import load_any
 from everloom.graph.files.notes import is_relations
@@ -98,4 +99,4 @@ def _number(value: float) -> str:
 
 def timestamp(instant: datetime) -> str:
     """Write a time in the contract's format."""
-    return instant.astimezone(UTC).isoformat(timespec="seconds")
+    return clamped(instant).isoformat(timespec="seconds")

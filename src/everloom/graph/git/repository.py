@@ -13,10 +13,11 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from uuid import uuid4
 
+from everloom.clock import from_seconds
 from everloom.errors import StoreError
 from everloom.graph.git.trees import pack_files, write_tree
 from everloom.graph.results import FileVersion
@@ -407,7 +408,7 @@ def _ref_name(line: str) -> str:
 def _version_from(told: str) -> FileVersion:
     head, _, path = told.strip("\n").partition("\n\n")
     commit, at, author, message = _readable(head).split("\x1f", 3)
-    moment = datetime.fromtimestamp(int(at), UTC)
+    moment = from_seconds(int(at))
     return FileVersion(commit=commit, at=moment, author=author, message=message, path=path)
 
 

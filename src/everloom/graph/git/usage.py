@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
+from everloom.clock import instant_in
+
 _HEAD = "# everloom: how often and when memories were read, the last time, days lent by recalls;"
 _MOST_LENT = 30.0
 # A count that anybody may have edited must fit the column.
@@ -99,5 +101,4 @@ def _use_in(line: str) -> tuple[str, Use] | None:
 def _moment(text: str) -> datetime | None:
     if not text:
         return None
-    parsed = datetime.fromisoformat(text)
-    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
+    return instant_in(text)

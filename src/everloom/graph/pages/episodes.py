@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from urllib.parse import quote
 
+from everloom.clock import clamped
 from everloom.errors import EverloomError
 from everloom.graph.files.changeset import Append, FilePlan
 from everloom.graph.index.catalog import OpenGraph
@@ -75,7 +76,7 @@ def episodes_between(graph: OpenGraph, first: date, last: date) -> Iterator[Past
             # What a person wrote without a time happened at some time of that day.
             at = time(int(found[1]), int(found[2])) if found else time.min
             title = found[3] if found else heading
-            moment = datetime.combine(day, at, graph.op.zone)
+            moment = clamped(datetime.combine(day, at, graph.op.zone))
             yield PastEpisode(graph=graph.name, happened_at=moment, title=title[:1_000], text=rest[:_LONGEST_ENTRY])
 
 

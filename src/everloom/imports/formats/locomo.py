@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from everloom.clock import clamped, instant_in, moved
 from everloom.imports.formats.exports import NOT_ONE, first_element
 from everloom.imports.reading.arrays import json_elements
 from everloom.imports.reading.folders import files_in
@@ -89,13 +90,12 @@ def _dated(talk: Mapping[str, Any], number: int) -> Iterator[DatedTurn]:
     start = said_when(str(told)) if told else _UNDATED + timedelta(days=number)
     for offset, turn in enumerate(talk[f"session_{number}"]):
         known = str(turn.get("dia_id") or f"D{number}:{offset + 1}")
-        yield DatedTurn(known, str(turn["speaker"]), str(turn["text"]), start + timedelta(minutes=offset))
+        yield DatedTurn(known, str(turn["speaker"]), str(turn["text"]), moved(start, timedelta(minutes=offset)))
 
 
 def said_when(text: str) -> datetime:
     """Read a date."""
     for form in _WHEN:
         with suppress(ValueError):
-            return datetime.strptime(text.strip(), form).replace(tzinfo=UTC)
-    found = datetime.fromisoformat(text.strip())
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+            return clamped(datetime.strptime(text.strip(), form).replace(tzinfo=UTC))
+    return instant_in(text.strip())

@@ -6,11 +6,12 @@ A memory becomes a fact about the person, agent or run that it belongs to, and a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from everloom.clock import from_seconds
 from everloom.imports.reading.arrays import json_elements
 from everloom.imports.reading.dates import moment
 from everloom.imports.reading.folders import files_in
@@ -47,7 +48,7 @@ class Mem0:
 
     def read(self, part: Part, start: int) -> Iterator[Step]:
         """Read memories."""
-        at = datetime.fromtimestamp(part.stamp / 1e9, UTC)
+        at = from_seconds(part.stamp / 1e9)
         with part.open() as file:
             for element in json_elements(file, start):
                 read = [_fact(each, at) for each in _listed(element.value)]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path, PurePath
 
+from everloom.clock import from_seconds
 from everloom.errors import Rejected
 from everloom.imports.reading.dates import moment
 from everloom.imports.reading.folders import files_in
@@ -84,7 +85,7 @@ class NoteFolder:
 
 
 def _records(note: MarkdownNote, part: Part, *, has_facts: bool) -> Iterator[Record]:
-    at = note.at or _day_in(PurePath(part.name).stem) or datetime.fromtimestamp(part.stamp / 1e9, UTC)
+    at = note.at or _day_in(PurePath(part.name).stem) or from_seconds(part.stamp / 1e9)
     body = note.body
     if has_facts:
         yield from _facts(note, at)

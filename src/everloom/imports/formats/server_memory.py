@@ -6,10 +6,11 @@ An entity becomes a subject, what is observed of it a fact, and a relation a fac
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from everloom.clock import from_seconds
 from everloom.imports.reading.folders import files_in
 from everloom.imports.reading.lines import BROKEN, json_lines
 from everloom.imports.records import ForeignFact, Part, Record, Step
@@ -44,7 +45,7 @@ class ServerMemory:
 
     def read(self, part: Part, start: int) -> Iterator[Step]:
         """Read entities and relations; they have no times, so that of the file is taken."""
-        at = datetime.fromtimestamp(part.stamp / 1e9, UTC)
+        at = from_seconds(part.stamp / 1e9)
         with part.open() as file:
             for line in json_lines(file, start):
                 if line.value is None:

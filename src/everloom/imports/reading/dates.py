@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
+
+from everloom.clock import from_seconds, instant_in
 
 
 def moment(value: object) -> datetime | None:
@@ -14,10 +16,9 @@ def moment(value: object) -> datetime | None:
         if isinstance(value, bool) or value is None:
             return None
         if isinstance(value, int | float):
-            return datetime.fromtimestamp(value, UTC)
+            return from_seconds(value)
         text = str(value).strip()
-        found = datetime.fromisoformat(text)
-        found = found.replace(hour=12) if len(text) == len("2026-01-31") else found
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError, OSError):
+        found = instant_in(text)
+        return found.replace(hour=12) if len(text) == len("2026-01-31") else found
+    except ValueError:
         return None

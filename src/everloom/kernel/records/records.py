@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import from_micros, moved, to_micros
 from everloom.errors import Conflict, Rejected
 from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.operation import Operation, Transaction
@@ -208,7 +208,7 @@ class RecordWriter(RecordReader):
             "item": self._publish(document, None if head is None else head["item_id"]),
             "at": self._now,
             "lifetime": None if lifetime is None else lifetime // _MICROSECOND,
-            "expires": None if lifetime is None else to_micros(self.at + lifetime),
+            "expires": None if lifetime is None else to_micros(moved(self.at, lifetime)),
         }
         if head is None:
             self.unit.send("records.record_add", **path, **content, position=self._end(path["namespace"]) + 1)

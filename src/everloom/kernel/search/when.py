@@ -25,6 +25,7 @@ from everloom.kernel.texts import language_of
 Moments = npt.NDArray[np.int64]
 # What a phrase says: places in the tables of its calendar, counts, days and years.
 _Told = Mapping[str, int]
+_Reader = Callable[[_Told, datetime], Iterator["Span"]]
 
 # "In May" may mean this many years, the current one included.
 _YEARS_MEANT = 8
@@ -103,10 +104,18 @@ def timed(question: str, now: datetime) -> tuple[tuple[Span, ...], str]:
         for language, patterns in forms:
             for pattern in patterns[kind]:
                 told = (_told(language, match) for match in pattern.finditer(text))
-                found = [span for each in told for span in read(each, now) if span.begin < span.end]
+                found = [span for each in told for span in _spans(read, each, now)]
                 if found:
                     return tuple(found), pattern.sub(" ", text) if kind in _FROM_NOW else question
     return (), question
+
+
+def _spans(read: _Reader, told: _Told, now: datetime) -> Iterator[Span]:
+    """Read the periods of a phrase; one that the calendar cannot show is not recognised."""
+    try:
+        yield from (span for span in read(told, now) if span.begin < span.end)
+    except (OverflowError, ValueError):
+        return
 
 
 def anchor_in(question: str) -> Anchor | None:
@@ -278,6 +287,7 @@ def _dates(told: _Told, now: datetime, months: int = 1) -> Iterator[Span]:
         try:
             begin = _midnight(now).replace(year=each, month=told["month"], day=day or 1)
         except ValueError:
+            # The 29th of February is in few years.
             continue
         if year or begin <= now:
             yield _span(begin, begin + _DAY if day else _moved(begin, months))
@@ -298,7 +308,7 @@ def _year(told: _Told, now: datetime) -> Iterator[Span]:
 
 _FROM_NOW = ("near", "ago", "past", "then", "which")
 # The first kind that a question mentions is used, so the most exact ones come first.
-_READERS: Mapping[str, Callable[[_Told, datetime], Iterator[Span]]] = {
+_READERS: Mapping[str, _Reader] = {
     "iso": _dates,
     "date": _dates,
     "near": _near,

@@ -14,11 +14,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, tzinfo
+from datetime import date, datetime, time, tzinfo
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from everloom.clock import clamped, from_seconds
 from everloom.errors import EverloomError, Rejected, StoreError
 from everloom.kernel.texts import storable
 from everloom.store.claims import CORNER
@@ -135,7 +136,7 @@ def day_of(name: str) -> date | None:
 
 def noon_of(day: date, zone: tzinfo) -> datetime:
     """Return noon of a day, which exists once on every day, whatever the clocks do at night."""
-    return datetime.combine(day, time(12), tzinfo=zone)
+    return clamped(datetime.combine(day, time(12), tzinfo=zone))
 
 
 def daily_heading(day: date) -> str:
@@ -154,7 +155,7 @@ class FileStamp:
     @property
     def at(self) -> datetime:
         """Return when the file was last written, by the machine's clock."""
-        return datetime.fromtimestamp(self.mtime_ns / 1_000_000_000, UTC)
+        return from_seconds(self.mtime_ns / 1_000_000_000)
 
 
 @dataclass(frozen=True, slots=True)

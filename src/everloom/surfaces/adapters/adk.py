@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 from uuid import uuid4
 
+from everloom.clock import from_seconds, instant_in
 from everloom.kernel.forgetting.tombstones import recognised, text_key
 from everloom.kernel.records import ProgramRecord, Records
 from everloom.kernel.records.finding import find_records
@@ -161,7 +162,7 @@ def _of_event(event: Event) -> MemoryEntry | None:
     """Read an event as a memory; None if it has no content."""
     if event.content is None:
         return None
-    at = datetime.fromtimestamp(event.timestamp, UTC).isoformat()
+    at = from_seconds(event.timestamp).isoformat()
     return MemoryEntry(id=event.id, content=event.content, author=event.author, timestamp=at)
 
 
@@ -181,10 +182,9 @@ def _new(place: tuple[str, str, str], kind: str, entry: MemoryEntry, now: dateti
 
 def _time(text: str | None) -> datetime | None:
     try:
-        at = datetime.fromisoformat(text) if text else None
+        return instant_in(text) if text else None
     except ValueError:
         return None
-    return at if at is None or at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
 def _memory(record: ProgramRecord) -> MemoryEntry:

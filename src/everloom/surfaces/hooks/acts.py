@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from os.path import isabs
 from typing import TYPE_CHECKING
 
+from everloom.clock import from_seconds
 from everloom.surfaces.hooks.commands import HookCommand, HookOutcome
 from everloom.surfaces.hooks.events import MOST_TOKENS, HookInput
 from everloom.surfaces.hooks.glance import Glance
@@ -58,7 +59,7 @@ def point_prompt(command: HookCommand, given: HookInput, record: HookRecord, gla
     if is_left_out(place, settings):
         return HookOutcome(_NOTHING, LEFT_OUT)
     known = record.session(given.session) if given.session else {}
-    began = datetime.fromtimestamp(float(known["began"]), UTC) if known else None
+    began = from_seconds(float(known["began"])) if known else None
     shown = [each for each in known.get("shown", []) if isinstance(each, int)]
     with opened_workspace(place, settings) as workspace:
         found = point(workspace, prompt, settings.hooks.pointer_tokens, began=began, leaving_out=frozenset(shown))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from everloom.kernel.timeline import midnight
+from everloom.clock import midnight
 from everloom.surfaces.page.paths import WORKSPACE, look
 from everloom.surfaces.page.pictures.lanes import Lane, Stretch, Tick, lanes
 from everloom.surfaces.page.pictures.year import YearDay, heat_strip

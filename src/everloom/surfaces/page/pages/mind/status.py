@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from everloom.clock import instant_in
 from everloom.errors import Conflict, Rejected
 from everloom.mind.notes.status import RESERVED, STAMPS, leaves, parse_status
 
@@ -48,10 +49,9 @@ def shown_status(body: str) -> StatusTable:
 def _instant(stamp: object) -> datetime | None:
     """Read a stamp; a person may have edited it, too."""
     try:
-        read = datetime.fromisoformat(str(stamp))
+        return instant_in(str(stamp))
     except ValueError:
         return None
-    return read if read.tzinfo else None
 
 
 def update_of(path: str, value: str, *, is_removed: bool) -> dict[str, Any]:
