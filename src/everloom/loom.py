@@ -48,7 +48,7 @@ from everloom.workspace import Workspace
 
 if TYPE_CHECKING:
     from everloom.episodic.being import Being
-    from everloom.episodic.patrol import Patrol
+    from everloom.episodic.patrol import Diary, Patrol
     from everloom.graph import Graph, Graphs, Watchers
     from everloom.mind.hands.servers import ToolServers
     from everloom.mind.ports import MindSetup
@@ -143,6 +143,7 @@ class Loom:
         yield Cleaning(self.store, self.clock)
         yield ExpireTask(self.store, self.clock, self.operation)
         yield self.patrol()
+        yield self._diary()
         # Not registered at all unless chosen, because it spends money: `everloom sleep` would otherwise run it.
         if self.settings.semantic.consolidate == "auto" and (self.settings.llm.large or self.settings.llm.small):
             yield self.consolidation()
@@ -280,6 +281,11 @@ class Loom:
         from everloom.episodic.patrol import Patrol  # noqa: PLC0415
 
         return Patrol(lambda info: self.being(Workspace(self, info)))
+
+    def _diary(self) -> Diary:
+        from everloom.episodic.patrol import Diary  # noqa: PLC0415
+
+        return Diary(lambda info: self.being(Workspace(self, info)))
 
     def being(self, workspace: Workspace) -> Being:
         """Bind episodic memory to the soul, the neighbours and the model of a workspace."""

@@ -19,7 +19,17 @@ from everloom.kernel.work import jobs as limits
 from everloom.kernel.work.jobs import JobStatus
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.settings import Settings
-from tests.episodic.ground import BILLING, SAILING, assert_clusters_agree, life_of, open_being, scene, tell
+from tests.episodic.ground import (
+    BILLING,
+    SAILING,
+    Killed,
+    assert_clusters_agree,
+    killed_after,
+    life_of,
+    open_being,
+    scene,
+    tell,
+)
 from tests.patience import PATIENCE
 from tests.scripted.server import HeldServer
 from tests.store.ground import Child, assert_agreement, rows_of
@@ -51,7 +61,9 @@ def ended(place: Workspace, job: int | None) -> JobStatus:
 def assert_one_whole_patrol(url: str, scenes: int) -> None:
     """Prove that one patrol did each step once, lost no scene and aged none twice."""
     assert [(row["number"], row["ended_at"] is None) for row in rows_of(url, "SELECT * FROM patrol")] == [(1, False)]
-    assert Counter(row["step"] for row in rows_of(url, "SELECT step FROM patrol_step")) == Counter([*STEPS])
+    done = Counter(row["step"] for row in rows_of(url, "SELECT step FROM patrol_step"))
+    # The page of a patrol stays due if the model answers nothing that can be used.
+    assert done | Counter({"reflect": 1}) == Counter([*STEPS])
     lives = life_of(url)
     assert len(lives) == scenes
     assert {row["session_count"] for row in lives.values()} == {1}
@@ -103,6 +115,30 @@ def test_the_note_that_makes_a_patrol_due_does_not_wait_for_the_model(store_url:
         assert place.episodic.patrol_report()[0].state == "done"
         assert place.episodic.census()["pending"] == 1
     assert_one_whole_patrol(store_url, len(SAILING))
+
+
+def test_who_waits_for_a_patrol_leaves_no_note_waiting(
+    store_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_being(store_url, clock) as loom:
+        being = loom.workspace("james").episodic
+        tell(being, *SAILING)
+        with pytest.raises(Killed), killed_after(60):
+            being.trigger_patrol(wait=True)
+        # An interrupted patrol is older than this note.
+        tell(being, "Audrey repaired the rudder")
+        done = being.trigger_patrol(wait=True)
+        assert (done.status, being.census()["pending"]) == ("done", 0)
+        with held(monkeypatch, "take_in") as (inside, leave):
+            tell(being, "We anchored at the island")
+            assert being.trigger_patrol().status == "started"
+            assert inside.wait(PATIENCE)
+            tell(being, "We cooked on the beach")
+            waiter = threading.Thread(target=lambda: being.trigger_patrol(wait=True))
+            waiter.start()
+            leave.set()
+            waiter.join()
+        assert being.census()["pending"] == 0
 
 
 @pytest.mark.promise("episodic.background")

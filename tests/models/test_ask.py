@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from everloom.clock import ManualClock
 from everloom.errors import MalformedReply, ProviderBusy, ProviderRefused, Rejected
 from everloom.models import LLM, Budget, Meter, TokenUsage, UsageRecord
 from everloom.models.ask import AskMessage, AskRequest, StopReason
 from everloom.models.providers import ProviderAccess, Roles, make_embedder, make_llm
+from everloom.models.shape import ModelAnswer
 from tests.models.conftest import LLMS
 from tests.scripted.server import ERROR, ScriptedServer, fails, says
 
@@ -74,6 +75,23 @@ def test_a_question_without_a_system_text_sends_none(llm: LLM, server: ScriptedS
     llm.complete(AskRequest("", ASK.messages))
     assert "system" not in server.heard[0].body
     assert [turn["role"] for turn in server.heard[0].body["messages"]] == ["user"]
+
+
+class Voyage(ModelAnswer):
+    """An answer of two parts."""
+
+    title: str = ""
+    days: list[str] = Field(default=[])
+
+
+def test_valid_parts_are_kept_after_one_correction(llm: LLM, server: ScriptedServer) -> None:
+    half, other = '{"title": "Home", "days": [1, "Tue"]}', '{"title": {}, "days": ["Mon"]}'
+    server.script(says(half), says(other), says(half), ERROR, ERROR, ERROR, ERROR)
+    assert llm.answer(ASK, Voyage).days == ["Mon"]
+    # A provider that fails at the correction does not discard what it has said before.
+    found = llm.answer(ASK, Voyage)
+    assert (found.title, found.days, len(found.dropped)) == ("Home", ["Tue"], 1)
+    assert "days.0" in found.dropped[0]
 
 
 def test_a_structured_answer_is_asked_for_natively_and_validated(llm: LLM, server: ScriptedServer) -> None:

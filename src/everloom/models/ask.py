@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 from everloom.errors import MalformedReply, ProviderError
 from everloom.models.text import estimate
 from everloom.models.usage import Meter, MeteredModel, Spent, TokenUsage
+from everloom.secrets import logger_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from everloom.models.shape import Schema
+
+log = logger_of(__name__)
 
 ShapeT = TypeVar("ShapeT", bound="BaseModel")
 MESSAGE_OVERHEAD = 4  # tokens that the framing of one message takes
@@ -150,21 +153,35 @@ class LLM(MeteredModel):
         return self._send(request, None)
 
     def answer(self, request: AskRequest, shape: type[ShapeT]) -> ShapeT:
-        """Ask for a value of `shape`; an invalid reply is sent back once, a second one is a `MalformedReply`."""
-        from everloom.models.shape import Misfit, fit, strict_schema  # noqa: PLC0415  loads pydantic
+        """Ask for a value of `shape`; an invalid reply is sent back once, and then its valid parts are accepted.
 
-        schema, complaint = strict_schema(shape), ""
+        A reply without valid parts is a `MalformedReply`.
+        """
+        from everloom.models.shape import Misfit, fit, fit_parts, strict_schema  # noqa: PLC0415  loads pydantic
+
+        schema, complaint, parts = strict_schema(shape), "", None
         for _ in range(_TRIES):
-            reply = self._send(request, schema)
+            try:
+                reply = self._send(request, schema)
+            except ProviderError:
+                if parts is None:
+                    raise
+                break
             try:
                 return fit(reply.text, shape)
             except Misfit as misfit:
                 complaint = str(misfit)
             # The same limit would cut off the second attempt, too.
             if reply.stop is StopReason.CUT:
+                if parts is not None:
+                    break
                 hint = f"allow more than {request.max_tokens} tokens"
                 raise MalformedReply(f"{self.name} was cut off before its answer was complete", hint=hint)
+            parts = fit_parts(reply.text, shape) or parts
             request = _corrected(request, reply.text, complaint)
+        if parts is not None:
+            log.warning("%s: only parts of the answer are valid: %s", self.name, complaint)
+            return parts
         raise MalformedReply(f"{self.name} did not answer in the shape of {shape.__name__}: {complaint}")
 
     def _send(self, request: AskRequest, schema: Schema | None) -> AskReply:

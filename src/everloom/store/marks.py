@@ -72,6 +72,7 @@ DUE: Mapping[str, Mapping[str, _When]] = {
         *("episodic.note_add", "episodic.note_change", "episodic.note_wait", "episodic.patrol_add"),
         *("episodic.life_add", "episodic.life_end", "episodic.awaken", "episodic.unabsorb"),
     ),
+    "diary": _all(_now, "episodic.patrol_end"),
     "consolidate": _all(
         _later,
         *("semantic.observation_add", "semantic.observation_take_back", "semantic.observation_unplace"),

@@ -4,6 +4,7 @@ Each step first reads and asks models, then makes all its changes in one transac
 `task` decides what is due, `starting` who runs it.
 """
 
+from everloom.episodic.patrol.diary import Diary
 from everloom.episodic.patrol.starting import (
     Patrolled,
     find_patrol,
@@ -16,6 +17,7 @@ from everloom.episodic.patrol.steps import PatrolReport
 from everloom.episodic.patrol.task import Patrol, census, patrol_report
 
 __all__ = [
+    "Diary",
     "Patrol",
     "PatrolReport",
     "Patrolled",

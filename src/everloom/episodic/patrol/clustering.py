@@ -22,6 +22,7 @@ from everloom.episodic.scenes.node import nodes_of
 from everloom.errors import ProviderError
 from everloom.kernel.operation import Transaction
 from everloom.models.ask import Question
+from everloom.models.shape import ModelAnswer
 from everloom.store import Unit
 
 # The contract splits a cluster with more than ten active scenes, and leaves at least two on both sides.
@@ -50,10 +51,10 @@ class ProposedPart(BaseModel):
     node_ids: list[int]
 
 
-class SplitAnswer(BaseModel):
+class SplitAnswer(ModelAnswer):
     """The topics that a cluster should be split into; scenes that belong to none stay."""
 
-    parts: list[ProposedPart] = []
+    parts: list[ProposedPart] = Field(default=[])
 
 
 @dataclass(frozen=True, slots=True)

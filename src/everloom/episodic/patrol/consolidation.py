@@ -21,6 +21,7 @@ from everloom.errors import MalformedReply, ProviderError
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Prepared
 from everloom.models.ask import Question
+from everloom.models.shape import ModelAnswer
 from everloom.store import Row, Unit
 
 # As many as a model still reads with care. The contract shows whole clusters, and they are split long before this size.
@@ -36,11 +37,11 @@ class ProposedMerge(BaseModel):
     merged_feeling: str = ""
 
 
-class ConsolidationAnswer(BaseModel):
+class ConsolidationAnswer(ModelAnswer):
     """The scenes of a cluster to merge, and the dying ones to drop."""
 
-    merges: list[ProposedMerge] = []
-    make_dead: list[int] = []
+    merges: list[ProposedMerge] = Field(default=[])
+    make_dead: list[int] = Field(default=[])
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from everloom.clock import from_micros
 from everloom.episodic.calibration import thresholds_of
@@ -26,6 +26,7 @@ from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.trust.resting import rest_on
 from everloom.models.ask import Question
+from everloom.models.shape import ModelAnswer
 from everloom.store import Row
 
 # Bounds on what one patrol holds in memory; the rest waits for the next one.
@@ -37,7 +38,7 @@ _ASKED_AT_ONCE = 50
 _PRIVATE_TASK = "Which of these scenes are Private (people, feelings, home, health) and not Business (work, projects)?"
 
 
-class ClassifyAnswer(BaseModel):
+class ClassifyAnswer(ModelAnswer):
     """Which scenes are private; all others are business."""
 
     private_numbers: list[int] = Field(default=[], description="the numbers of the private scenes")

@@ -1,8 +1,6 @@
-"""What only a model can add: how fresh scenes felt (between ❶ and ❷) and, at the end, the diary and think_md.
+"""How fresh scenes felt, which only a model can add: between ❶ and ❷.
 
-Without a model, and by a setting, the latter are extracts (`extracting.py`).
-
-The diary is based on exactly the scenes that this patrol took in, as they were told, whatever has become of them since.
+A scene whose emotion could not be asked for is asked for again by the next patrol.
 """
 
 from __future__ import annotations
@@ -11,18 +9,14 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from everloom.clock import to_micros
-from everloom.episodic.entries.entry import diary_key, write_diary
-from everloom.episodic.patrol.extracting import Extract, extract
-from everloom.episodic.patrol.intake import parse_note
-from everloom.episodic.patrol.steps import NO_MODEL, Change, PatrolRun, StepOutcome, clean_text, passage_of
+from everloom.episodic.patrol.steps import NO_MODEL, Change, PatrolRun, StepOutcome, passage_of
 from everloom.episodic.scenes.node import Node, emotion_columns, nodes_of
-from everloom.episodic.scenes.parser import ParsedScene, emotion_of
-from everloom.episodic.scenes.scene import Emotion, scene_text
+from everloom.episodic.scenes.parser import emotion_of
+from everloom.episodic.scenes.scene import Emotion
 from everloom.errors import ProviderError
 from everloom.kernel.operation import Transaction
-from everloom.kernel.texts import LONGEST_TEXT
-from everloom.models.ask import Passage, Question
+from everloom.models.ask import Question
+from everloom.models.shape import ModelAnswer
 from everloom.secrets import logger_of
 
 log = logger_of(__name__)
@@ -32,9 +26,6 @@ _WITHOUT_MODEL = "[graph] BYOK key not set: skipping ❹❻ diary/think_md (mech
 # For how many scenes one patrol asks the emotions, and how many one question contains; the rest has its turn next time.
 _MOST_FELT = 200
 _FELT_AT_ONCE = 25
-# A diary of three to five lines needs no more scenes; seven thoughts are the contract's maximum.
-_MOST_SCENES = 100
-_MOST_THOUGHTS = 7
 
 
 class ProposedFeeling(BaseModel):
@@ -49,17 +40,10 @@ class ProposedFeeling(BaseModel):
     trust: float
 
 
-class FeelingsAnswer(BaseModel):
+class FeelingsAnswer(ModelAnswer):
     """How scenes felt."""
 
-    feelings: list[ProposedFeeling] = []
-
-
-class ReflectionAnswer(BaseModel):
-    """What the Being writes after a patrol."""
-
-    diary: str = Field(description="three to five warm lines in the first person, a pleasure to read again")
-    think_md: list[str] = Field(description="three to seven notes in the first person for the next session")
+    feelings: list[ProposedFeeling] = Field(default=[])
 
 
 def feel(run: PatrolRun) -> Change:
@@ -107,57 +91,3 @@ def _ask_for_feelings(run: PatrolRun, nodes: Sequence[Node]) -> tuple[dict[int, 
             else:
                 found[each.id] = emotion
     return found, remarks
-
-
-def reflect(run: PatrolRun) -> Change:
-    """Write the diary and the thoughts for the next session."""
-    # From the notes and not from the scenes: ❹ may have merged or rewritten those by now.
-    if run.thinker is None and not run.being.policy.extracts:
-        return lambda _: StepOutcome(skipped=NO_MODEL)
-    with run.op.read() as unit:
-        notes = unit.all("episodic.note_of_patrol", patrol=run.id)
-    scenes = [read.content for note in notes if isinstance(read := parse_note(run.op, note), ParsedScene)]
-    if not scenes:
-        return lambda _: StepOutcome(skipped="this patrol took in no scenes")
-    if run.thinker is None:
-        extracted = extract(scenes[:_MOST_SCENES])
-        return lambda tx: _write_extract(tx, run, extracted, len(scenes))
-    lines = "\n".join(f"- {scene_text(each.scene, each.feeling)}" for each in scenes[:_MOST_SCENES])
-    question = Question(
-        purpose="episodic.reflect",
-        task=(
-            "You are the Being whose soul and newest scenes are below. Write your diary of today (3 to 5 lines) and "
-            "what you noticed or want to remember for the next session (3 to 7 short notes), in the scenes' language."
-        ),
-        passages=(Passage(f"Soul:\n{run.being.soul.read() or '(not written yet)'}\n\nScenes:\n{lines}"),),
-        max_tokens=1_024,
-    )
-    try:
-        answer = run.ask(question, ReflectionAnswer)
-    except ProviderError as error:
-        # Formatted here, because Python unbinds `error` at the end of the block, before the lambda runs.
-        reason = f"the model could not be asked: {error.message}"
-        return lambda _: StepOutcome(skipped=reason)
-    return lambda tx: _write(tx, run, answer, len(scenes))
-
-
-def _write(tx: Transaction, run: PatrolRun, answer: ReflectionAnswer, scenes: int) -> StepOutcome:
-    """Write the diary page of the day on which the patrol began, and replace the previous thoughts."""
-    # The day it began: a patrol that runs past midnight or is resumed tomorrow is still about today.
-    diary = clean_text(answer.diary, LONGEST_TEXT)
-    cut = (" ".join(clean_text(each, LONGEST_TEXT).split()).lstrip("-* ") for each in answer.think_md[:_MOST_THOUGHTS])
-    thoughts = [f"- {line}" for line in cut if line]
-    if diary:
-        write_diary(tx, diary_key(tx.op, run.began_at), diary)
-    if thoughts:
-        tx.unit.send("episodic.being_think", text="\n".join(thoughts), at=to_micros(tx.at))
-    return StepOutcome(counts={"scenes": scenes, "diary": int(bool(diary)), "thoughts": len(thoughts)})
-
-
-def _write_extract(tx: Transaction, run: PatrolRun, extracted: Extract, scenes: int) -> StepOutcome:
-    """Write an extract where a model's words would stand, marked in the page and in its entry."""
-    write_diary(tx, diary_key(tx.op, run.began_at), extracted.diary, {"extract": True})
-    tx.unit.send("episodic.being_think", text=extracted.thoughts, at=to_micros(tx.at))
-    remark = f"diary and think_md are extracts: {NO_MODEL}"
-    counts = {"scenes": scenes, "diary": 1, "thoughts": extracted.thoughts.count("\n")}
-    return StepOutcome(counts=counts, remarks=(remark,))

@@ -6,6 +6,7 @@ patrol does, and what a job is beyond its id.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -20,6 +21,8 @@ from everloom.secrets import logger_of
 log = logger_of(__name__)
 
 _PATROL_SECONDS = 3600.0
+# How often a caller that waits looks whether the patrol of another process has taken its notes in.
+_GLANCE_SECONDS = 0.1
 LEFT = "left to the worker"
 
 
@@ -68,19 +71,33 @@ def start_patrol(being: Being, work: Work, jobs: PatrolJobs) -> Patrolled:
 
 
 def run_patrol(being: Being, work: Work, jobs: PatrolJobs, progress: Progress = lambda _: None) -> Patrolled:
-    """Run a patrol now and wait for it, or continue an interrupted one; even if it failed recently."""
+    """Run a patrol now and wait for it, or continue an interrupted one; even if it failed recently.
+
+    A patrol that was interrupted, or that another process runs, takes in only notes that are older than itself. Another
+    one follows for those that wait now.
+    """
     # The task itself knows nothing of who asked for it.
     being.op.must_write()
     (task,) = (each for each in work.tasks if each.name == TASK)
+    ends, newest = time.monotonic() + _PATROL_SECONDS, _newest_waiting(being)
     work.retry_now(being.op.workspace, TASK)
-    outcome = work.run_one(being.op.workspace, task, _PATROL_SECONDS, progress)
-    report = _latest(being)
+    created, patrols = 0, set[int]()
+    while True:
+        outcome = work.run_one(being.op.workspace, task, ends - time.monotonic(), progress)
+        report = _latest(being)
+        if outcome.state == "done" and report is not None and report.id not in patrols:
+            patrols.add(report.id)
+            created += report.count("taken_in")
+        is_over = outcome.state not in ("busy", "done") or (report is not None and report.state == "interrupted")
+        if is_over or not _waits(being, newest) or time.monotonic() >= ends:
+            break
+        if outcome.state == "busy":
+            time.sleep(_GLANCE_SECONDS)
     if outcome.state == "busy":
         return Patrolled(status="already_running", job=jobs.running(TASK), report=report)
     if outcome.state in ("failed", "resting"):
         return Patrolled(status="failed", report=report, error=outcome.error or "it failed recently and is resting")
     is_through = report is not None and report.ended_at is not None
-    created = 0 if report is None else report.count("taken_in")
     return Patrolled(status="done" if is_through else "unfinished", scenes_created=created, report=report)
 
 
@@ -129,6 +146,18 @@ def find_patrol(being: Being, work: Work, jobs: PatrolJobs) -> Patrolled | None:
     if job is None and work.state_of(being.op.workspace, TASK) != "busy":
         return None
     return Patrolled(status="already_running", job=job, report=_latest(being))
+
+
+def _newest_waiting(being: Being) -> int:
+    with being.op.read() as unit:
+        (row,) = unit.all("episodic.note_pending")
+    return int(row["newest"])
+
+
+def _waits(being: Being, newest: int) -> bool:
+    """Return whether a note still waits that was there when the call came."""
+    with being.op.read() as unit:
+        return bool(unit.all("episodic.note_waiting", before=newest + 1, limit=1))
 
 
 def _latest(being: Being) -> PatrolReport | None:

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
+from everloom.clock import to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.scenes.clusters import refresh
 from everloom.kernel.embedding import Made
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import UNSTORABLE
-from everloom.models.ask import Passage, Question, ShapeT, Thinker
+from everloom.models.ask import Passage, Question, Thinker
+from everloom.models.shape import ModelAnswer
 from everloom.store import Row
+
+AnswerT = TypeVar("AnswerT", bound=ModelAnswer)
 
 NO_MODEL = "no LLM configured"
 # Reports are read by people: of a model that invents a thousand ids, fifty remarks are enough.
@@ -44,6 +48,13 @@ class StepOutcome:
         remarks = [*self.remarks[:_MOST_REMARKS], *([f"… and {left} more"] if left > 0 else [])]
         whole = {"counts": dict(self.counts), "skipped": self.skipped, "remarks": remarks}
         return json.dumps(whole, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StillDue:
+    """Why a step could not be done: it gets no row, the patrol ends without it, and a task does it later."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +99,16 @@ class PatrolRun:
     number: int
     began_at: datetime
     thinker: Thinker | None
+    # Which parts of the model's answers were invalid; the step that asked adds them to its remarks.
+    dropped: list[str] = field(default_factory=list)
 
-    def ask(self, question: Question, shape: type[ShapeT]) -> ShapeT:
+    def ask(self, question: Question, shape: type[AnswerT]) -> AnswerT:
         """Ask the model; a step must not call this without one."""
         if self.thinker is None:
             raise TypeError("asked without a model")
-        return self.thinker.answer(question, shape)
+        answer = self.thinker.answer(question, shape)
+        self.dropped.extend(answer.dropped)
+        return answer
 
     def embed(self, texts: Sequence[str]) -> Made | None:
         """Embed texts with the preferred model, however slow it is; None when it is not available."""
@@ -115,8 +130,23 @@ class PatrolRun:
         return Prepared(ready.documents, ready.words, made or ready.made)
 
 
-Change = Callable[[Transaction], StepOutcome]
+Change = Callable[[Transaction], StepOutcome | StillDue]
 Step = Callable[[PatrolRun], Change]
+
+
+def record_step(tx: Transaction, run: PatrolRun, name: str, position: int, outcome: StepOutcome, seconds: float) -> int:
+    """Record that a step of a patrol is done; returns the milliseconds that it took."""
+    outcome = replace(outcome, remarks=(*outcome.remarks, *run.dropped))
+    run.dropped.clear()
+    tx.unit.send(
+        "episodic.step_add",
+        patrol=run.id,
+        step=name,
+        position=position,
+        at=to_micros(tx.at),
+        milliseconds=round(seconds * 1000),
+        report=outcome.as_text(),
+    )
 
 
 def age(_run: PatrolRun) -> Change:

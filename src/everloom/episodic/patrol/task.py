@@ -9,9 +9,9 @@ no row, and nothing ages twice.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from time import perf_counter
 from typing import Any, Literal
 
 from everloom.clock import from_micros, to_micros
@@ -19,17 +19,33 @@ from everloom.episodic.being import Being
 from everloom.episodic.entries.notes import pending
 from everloom.episodic.patrol.clustering import gather, split
 from everloom.episodic.patrol.consolidation import consolidate
+from everloom.episodic.patrol.diary import STEP as REFLECT
+from everloom.episodic.patrol.diary import TASK as DIARY
+from everloom.episodic.patrol.diary import reflect
 from everloom.episodic.patrol.intake import take_in
-from everloom.episodic.patrol.reflection import feel, reflect
-from everloom.episodic.patrol.steps import PatrolReport, PatrolRun, Step, StepReport, age, flag_dying, revive
+from everloom.episodic.patrol.reflection import feel
+from everloom.episodic.patrol.steps import (
+    PatrolReport,
+    PatrolRun,
+    Step,
+    StepReport,
+    StillDue,
+    age,
+    flag_dying,
+    record_step,
+    revive,
+)
 from everloom.episodic.scenes.clusters import roots_of
 from everloom.kernel.journal import register
 from everloom.kernel.texts import checked_limit
 from everloom.kernel.work.lease import Lease
 from everloom.kernel.work.tasks import Progress, Report, is_held
 from everloom.kernel.workspaces import WorkspaceInfo
+from everloom.secrets import logger_of
 from everloom.store import Row, Unit, value_from
 from everloom.store.contract import FOREVER
+
+log = logger_of(__name__)
 
 TASK = "patrol"
 # Alive, or why they are dead.
@@ -136,33 +152,29 @@ def _begin(being: Being, lease: Lease) -> tuple[PatrolRun, list[str]]:
             unit.send("episodic.patrol_add", id=fresh, number=number, reason=reason, at=to_micros(tx.at))
             (row,) = unit.all("episodic.patrol_open")
         done = {step["step"] for step in unit.all("episodic.step_of", ids=[row["id"]])}
-    run = value_from(PatrolRun, row, being=being, op=op, thinker=being.thinker())
+    run = value_from(PatrolRun, row, being=being, op=op, thinker=being.thinker(), dropped=[])
     return run, [name for name in STEPS if name not in done]
 
 
 def _run_step(run: PatrolRun, name: str) -> Mapping[str, int]:
     """Read and ask, then make all changes in one transaction that also records the step as done; return its counts."""
     names = list(STEPS)
-    began = time.perf_counter()
+    began = perf_counter()
     # Models and embedders are asked here, with no transaction open, because they may take minutes. Their answers are
     # checked again inside the transaction, against the state at that time.
     change = STEPS[name](run)
     with run.op.write(TASK) as tx:
-        outcome, took = change(tx), round((time.perf_counter() - began) * 1000)
-        tx.unit.send(
-            "episodic.step_add",
-            patrol=run.id,
-            step=name,
-            position=names.index(name),
-            at=to_micros(tx.at),
-            milliseconds=took,
-            report=outcome.as_text(),
-        )
+        outcome, seconds = change(tx), perf_counter() - began
+        if isinstance(outcome, StillDue):
+            log.info("patrol %d: %s is still due: %s", run.number, name, outcome.reason)
+        else:
+            record_step(tx, run, name, names.index(name), outcome, seconds)
         # The end is written with the last step, so that no crash can leave a patrol open whose steps are all done.
         if name == names[-1]:
             tx.unit.send("episodic.patrol_end", id=run.id, at=to_micros(tx.at))
             tx.event(id=run.id, number=run.number)
-    return {**outcome.counts, "milliseconds": took}
+    counts = {} if isinstance(outcome, StillDue) else outcome.counts
+    return {**counts, "milliseconds": round(seconds * 1000)}
 
 
 def is_open(unit: Unit) -> bool:
@@ -180,14 +192,25 @@ def patrol_report(being: Being, limit: int, before: int | None = None) -> tuple[
     with being.op.read() as unit:
         rows = unit.all("episodic.patrol_recent", before=FOREVER if before is None else before, limit=limit)
         steps = unit.all("episodic.step_of", ids=[row["id"] for row in rows])
-        lease = unit.one("kernel.lease_get", task=TASK)
+        lease, of_diary = (unit.one("kernel.lease_get", task=task) for task in (TASK, DIARY))
     by_patrol: dict[int, list[StepReport]] = {row["id"]: [] for row in rows}
     for step in steps:
         kept = json.loads(step["report"])
         by_patrol[step["patrol_id"]].append(value_from(StepReport, step, **kept | {"remarks": tuple(kept["remarks"])}))
+    for row in rows:
+        told = by_patrol[row["id"]]
+        if row["ended_at"] is not None and all(step.step != REFLECT for step in told):
+            told.append(_page_due(row, of_diary))
     return tuple(
         value_from(PatrolReport, row, steps=tuple(by_patrol[row["id"]]), **_state_of(being, row, lease)) for row in rows
     )
+
+
+def _page_due(patrol: Row, lease: Row | None) -> StepReport:
+    """Tell of a page that is still due, and why the task that writes it failed."""
+    failed = lease is not None and lease["last_error"]
+    why = f"the page is still due: {lease['last_error']}" if lease is not None and failed else "the page is still due"
+    return StepReport(step=REFLECT, milliseconds=0, at=from_micros(patrol["ended_at"]), skipped=why)
 
 
 def _state_of(being: Being, patrol: Row, lease: Row | None) -> dict[str, Any]:

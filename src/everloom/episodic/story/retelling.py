@@ -18,6 +18,7 @@ from everloom.episodic.story.results import Retelling, RetoldParagraph, Story, S
 from everloom.errors import MalformedReply, ProviderError, Rejected
 from everloom.kernel.texts import UNSTORABLE
 from everloom.models.ask import Passage, Question, Thinker
+from everloom.models.shape import ModelAnswer
 
 _MOST_PARAGRAPHS, _LONGEST = 8, 2_000
 _MOST_STATEMENTS = 80
@@ -36,7 +37,7 @@ class ParagraphReply(BaseModel):
     statements: list[int] = Field(default=[], description="the numbers of the statements that the paragraph rests on")
 
 
-class RetellingReply(BaseModel):
+class RetellingReply(ModelAnswer):
     """What a model makes of a story."""
 
     paragraphs: list[ParagraphReply]
@@ -80,7 +81,7 @@ def _ask(thinker: Thinker, story: Story) -> Retelling:
 def checked_retelling(reply: RetellingReply, shown: Mapping[int, StoryStatement], known: str, model: str) -> Retelling:
     """Keep the paragraphs that rest on statements and name no other numbers; say what was left out."""
     kept: list[RetoldParagraph] = []
-    remarks: list[str] = []
+    remarks = list(reply.dropped)
     for place, each in enumerate(reply.paragraphs[:_MOST_PARAGRAPHS], 1):
         text = UNSTORABLE.sub("", each.text).strip()[:_LONGEST]
         used = [shown[number] for number in dict.fromkeys(each.statements) if number in shown]

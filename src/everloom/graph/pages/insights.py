@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import combinations
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from everloom.clock import to_micros
 from everloom.errors import ProviderError
@@ -29,6 +29,7 @@ from everloom.graph.results import InsightProposal, MemoryBrief, Reflected
 from everloom.kernel.once import UNKEYED
 from everloom.kernel.trust.resting import rest_on
 from everloom.models.ask import Passage, Question, Thinker
+from everloom.models.shape import ModelAnswer
 
 # Every pair is compared: 300 memories already make 45,000 pairs.
 _LOOKED_AT = 300
@@ -49,7 +50,7 @@ _TASK = (
 _Pair = tuple[str, str]
 
 
-class InsightReply(BaseModel):
+class InsightReply(ModelAnswer):
     """The insight that a language model writes for a group of memories."""
 
     title: str = Field(min_length=1, max_length=200)

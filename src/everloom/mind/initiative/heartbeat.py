@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel
-
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, ProviderError
 from everloom.kernel.journal import register
@@ -24,6 +22,7 @@ from everloom.mind.notes.files import STATUS
 from everloom.mind.ports import MindSetup
 from everloom.mind.prompts import prompt_named
 from everloom.models.ask import Passage, Question, Thinker
+from everloom.models.shape import ModelAnswer
 from everloom.models.text import shortened
 from everloom.store import Row, Unit, value_from
 from everloom.store.contract import FOREVER
@@ -45,7 +44,7 @@ _NOTHING = ("no_notification", "no notification", "no_message", "no message", "n
 _TASK = prompt_named("heartbeat")
 
 
-class Wish(BaseModel):
+class Wish(ModelAnswer):
     """The model's decision: whether to speak, what to say, and why."""
 
     reach_out: bool

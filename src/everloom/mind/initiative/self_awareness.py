@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from everloom.clock import from_micros
-from everloom.errors import Conflict, EverloomError, ProviderError, Rejected
+from everloom.errors import Conflict, EverloomError, MalformedReply, ProviderError, Rejected
 from everloom.kernel.journal import answered_before, keep_receipt
 from everloom.kernel.operation import Operation
 from everloom.mind.conversation.compaction import newest_within
@@ -25,6 +25,7 @@ from everloom.mind.notes.files import STATUS, daily_heading, daily_name
 from everloom.mind.ports import MindSetup
 from everloom.mind.prompts import prompt_named
 from everloom.models.ask import Passage, Question
+from everloom.models.shape import ModelAnswer
 from everloom.models.text import shortened
 from everloom.secrets import logger_of
 from everloom.store.contract import FOREVER
@@ -51,14 +52,14 @@ _PASS_TASK = prompt_named("nightly_pass")
 _HAND_OFF_TASK = prompt_named("hand_off")
 
 
-class _WeekReview(BaseModel):
+class _WeekReview(ModelAnswer):
     """The agent's review of its week."""
 
-    note: str
+    note: str = ""
     line: str = ""
 
 
-class _HandOff(BaseModel):
+class _HandOff(ModelAnswer):
     """The agent's note to itself before older turns are compacted."""
 
     open_threads: list[str] = Field(default_factory=list)
@@ -108,7 +109,10 @@ class SelfAwareness:
             raise Conflict("no model is configured", hint="set llm.small or llm.large")
         material = (Passage(self._material(night)),)
         question = Question(purpose="self_awareness", task=_PASS_TASK, passages=material, max_tokens=4_000)
-        outcome = self._write(thinker.answer(question, _WeekReview), night)
+        review = thinker.answer(question, _WeekReview)
+        if not (review.note.strip() or review.line.strip()):
+            raise MalformedReply(f"{thinker.name} answered with neither a note nor a line")
+        outcome = self._write(review, night)
         detail = {"day": night.day.isoformat(), "note": outcome}
         # The receipt marks the pass as done. It is written last, so that a pass that dies before it is run again.
         with self._op.write("self_awareness") as writing:

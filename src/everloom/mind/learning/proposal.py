@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from everloom.errors import Rejected
 from everloom.kernel.texts import checked_name, content_hash, name_key, storable
 from everloom.mind.ports import Fact, FactChange
+from everloom.models.shape import ModelAnswer
 
 _LONGEST_FACT = 1_000
 _MOST_NAMES = 5
@@ -32,7 +33,7 @@ class FactOperation(BaseModel):
     reason: str = ""
 
 
-class FactProposal(BaseModel):
+class FactProposal(ModelAnswer):
     """All changes that the model proposes after an exchange."""
 
     operations: list[FactOperation] = Field(default_factory=list, max_length=_MOST_OPERATIONS)
@@ -60,7 +61,7 @@ def decide(proposal: FactProposal, shown: Sequence[Fact]) -> FactDecision:
     known = {fact.id: fact for fact in shown}
     said = {content_hash(fact.text): fact.id for fact in shown}
     changes: list[FactChange] = []
-    ignored: list[_IgnoredOperation] = []
+    ignored = [_IgnoredOperation("invalid", None, why) for why in proposal.dropped]
     # A fact can be superseded only once in a transaction, so the first operation on it wins.
     touched: set[int] = set()
     for each in proposal.operations:

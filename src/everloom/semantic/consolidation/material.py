@@ -13,13 +13,14 @@ from importlib import resources
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from everloom.clock import shown
 from everloom.errors import NotFound
 from everloom.kernel.operation import Operation
 from everloom.kernel.texts import UNSTORABLE, name_key
 from everloom.models.ask import Passage, Question
+from everloom.models.shape import ModelAnswer
 from everloom.semantic.consolidation.plan import PlanStep
 from everloom.semantic.consolidation.report import questionable_items
 from everloom.semantic.evidence.records import observations_of, understanding_at
@@ -50,18 +51,18 @@ _REQUESTS: Mapping[str, str] = {
 }
 
 
-class _StorableAnswer(BaseModel):
+class _StorableAnswer(ModelAnswer):
     """An answer of a model whose texts can be stored."""
 
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
     # Checked here and not only by the store: it makes the answer malformed, which is the model's failure and not ours.
-    @model_validator(mode="after")
-    def _can_be_kept(self) -> _StorableAnswer:
-        for name, value in self:
-            if isinstance(value, str) and UNSTORABLE.search(value):
-                raise ValueError(f"{name} holds a character that cannot be stored")
-        return self
+    @field_validator("*")
+    @classmethod
+    def _can_be_kept(cls, value: object) -> object:
+        if isinstance(value, str) and UNSTORABLE.search(value):
+            raise ValueError("it holds a character that cannot be stored")
+        return value
 
 
 class SessionNote(_StorableAnswer):
@@ -75,12 +76,13 @@ class TextVerdict(_StorableAnswer):
     """The decision on an understanding; "unchanged" and "trivial" both leave it as it is."""
 
     decision: Literal["write", "unchanged", "trivial"]
-    content: str = Field(max_length=_LONGEST_CONTENT)
-    summary: str = Field(max_length=_LONGEST_SUMMARY)
-    cited_observation_ids: list[int] = Field(max_length=_MOST_CITED)
+    # Only a decision to write needs them.
+    content: str = Field(default="", max_length=_LONGEST_CONTENT)
+    summary: str = Field(default="", max_length=_LONGEST_SUMMARY)
+    cited_observation_ids: list[int] = Field(default_factory=list, max_length=_MOST_CITED)
     # May be missing: a model that dismisses nothing leaves the rest in the report.
     dismissed_observation_ids: list[int] = Field(default_factory=list, max_length=_MOST_CITED)
-    reason: str = Field(max_length=_LONGEST_REASON)
+    reason: str = Field(default="", max_length=_LONGEST_REASON)
 
     @property
     def is_written(self) -> bool:

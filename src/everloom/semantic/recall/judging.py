@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from everloom.errors import ProviderError
 from everloom.models.ask import Passage, Question, Thinker
+from everloom.models.shape import ModelAnswer
 from everloom.models.text import shortened, trimmed
 
 # What a model needs to see of each text, and what its answer takes.
@@ -29,13 +30,13 @@ _TASK = (
 Judge = Callable[[], Thinker | None]
 
 
-class JudgementReply(BaseModel):
+class JudgementReply(ModelAnswer):
     """What a model says about the texts."""
 
     model_config = ConfigDict(extra="forbid")
 
     answers: bool
-    reason: str = Field(max_length=1_000)
+    reason: str = Field(default="", max_length=1_000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,13 @@ ORDER BY id DESC LIMIT :limit;
 -- End a patrol.
 UPDATE patrol SET ended_at = :at WHERE workspace_id = :workspace AND id = :id AND ended_at IS NULL;
 
+-- name: patrol_without_page
+-- List the patrols that have ended without the step that writes the diary, oldest first.
+SELECT p.id, p.number, p.began_at FROM patrol AS p WHERE p.workspace_id = :workspace AND p.ended_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM patrol_step AS s WHERE s.workspace_id = p.workspace_id AND s.patrol_id = p.id
+        AND s.step = 'reflect')
+ORDER BY p.id LIMIT :limit;
+
 -- name: step_add
 -- Record that a step of a patrol is done, and what it did.
 INSERT INTO patrol_step (workspace_id, patrol_id, step, position, at, milliseconds, report)
@@ -302,8 +309,8 @@ WHERE workspace_id = :workspace AND patrol_id IS NULL AND kind = 'scene' AND pro
 ORDER BY id LIMIT :limit;
 
 -- name: note_pending
--- Count scene notes that a patrol can use.
-SELECT COUNT(*) AS count FROM note
+-- Count scene notes that a patrol can use, and find the newest.
+SELECT COUNT(*) AS count, COALESCE(MAX(id), 0) AS newest FROM note
 WHERE workspace_id = :workspace AND patrol_id IS NULL AND kind = 'scene' AND problem IS NULL;
 
 -- name: note_taken

@@ -35,6 +35,7 @@ _DOES = {
     "clean": "takes what was forgotten out of the store's files",
     "expire": "deletes what programs kept only for a time",
     "patrol": "makes scenes of notes, and ages the others",
+    "diary": "writes the pages of the diary that are missing",
     "consolidate": "lets a model write understandings",
     "facts": "learns facts from the conversation",
     "schedule": "sends messages that were planned",
