@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from everloom.kernel.verbs import LARGEST_NUMBER, LONGEST_TEXT
+from everloom.kernel.verbs import LONGEST_TEXT
 
 _LIST_SIZES = (0, 1, 500, 10_000)
 # A text is read in the same way alone and in a list, so that a list of texts need not be tried with each.
@@ -162,8 +162,8 @@ NUMBERS: Mapping[str, Any] = {
     "1,000": 1_000,
     "32 bits": 2**31,
     "53 bits": 2**53 + 1,
-    "the largest": LARGEST_NUMBER,
-    "the smallest": -LARGEST_NUMBER - 1,
+    "the largest": 2**63 - 1,
+    "the smallest": -(2**63),
     "64 bits": 2**63,
     "100 digits": 10**100,
     "5,000 digits": 10**5_000,
