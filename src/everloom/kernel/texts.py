@@ -190,7 +190,7 @@ _stemmer_turn = Lock()
 def checked(text: object, what: str, longest: int = LONGEST_TEXT) -> str:
     """Return a text unchanged; refuse it if it is empty, too long or not storable."""
     if not isinstance(text, str):
-        raise Rejected(f"{what} must be text, not {type(text).__name__}")
+        raise Rejected(f"{what} must be text, not {type(text).__name__}", hint="give it as a string")
     if not text.strip():
         raise Rejected(f"{what} is empty", hint="give it some words")
     if len(text) > longest:

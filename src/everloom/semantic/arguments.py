@@ -66,7 +66,8 @@ def one_id(value: object, what: str = "the id") -> int:
     """Check an id."""
     # A bool is an int in Python, and nobody means the item with the id 1 by `True`.
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _LARGEST_ID:
-        raise Rejected(f"{what} must be a positive whole number, not {value!r}")
+        hint = "give an id from an earlier answer"
+        raise Rejected(f"{what} must be a positive whole number, not {value!r}", hint=hint)
     return value
 
 
@@ -89,7 +90,7 @@ def limit(value: object, most: int = 1000) -> int:
 def share(value: object, what: str) -> float:
     """Check a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-        raise Rejected(f"{what} must be a number from 0 to 1, not {value!r}")
+        raise Rejected(f"{what} must be a number from 0 to 1, not {value!r}", hint="give a number such as 0.8")
     return float(value)
 
 
@@ -106,7 +107,7 @@ def optional(text: object, what: str, longest: int = _LONGEST_REASON) -> str | N
 def instant(value: object, what: str) -> datetime:
     """Check a time that has a zone, and convert it to UTC."""
     if not isinstance(value, datetime):
-        raise Rejected(f"{what} must be a time, not {type(value).__name__}")
+        raise Rejected(f"{what} must be a time, not {type(value).__name__}", hint="give a datetime with a time zone")
     if value.tzinfo is None:
         raise Rejected(f"{what} {value.isoformat()} has no time zone", hint="add an offset such as +00:00")
     return checked_instant(value)
@@ -125,5 +126,6 @@ def version(value: object) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise Rejected(f"expected_version must be a whole number, not {value!r}")
+        hint = "give the version that you read"
+        raise Rejected(f"expected_version must be a whole number, not {value!r}", hint=hint)
     return value

@@ -57,6 +57,7 @@ _NO_MODEL = (
 # The fields that an exchange copies from the outcome of a turn.
 _OUTCOME = ("model", "usage", "dollars", "context_tokens", "context_window", "rounds", "reply")
 _REFUSED = "(I could not answer this: {}. It is in the log; send it again to have me try once more.)"
+_AGAIN = "the other messages are answered at the next step"
 
 
 class Conversation(PersonStream):
@@ -186,7 +187,7 @@ class Conversation(PersonStream):
             return PersonPlace(known, storable(address, "the address"), "chosen", is_reached=True)
         place = self.place()
         if place is None:
-            raise Conflict("nobody has written yet, so there is nobody to write to")
+            raise Conflict("nobody has written yet, so there is nobody to write to", hint="name a channel")
         return place
 
     def turns(self) -> tuple[Turn, ...]:
@@ -339,10 +340,10 @@ class Conversation(PersonStream):
             if answered.folded_at is not None and cost is not None:
                 keep_compaction(unit, positions[answered.folded_at], now, cost)
             if {row["id"]: row["text"] for row in unit.all("mind.message_of", ids=ids)} != said:
-                raise Conflict("a message of this turn was edited in the meantime")
+                raise Conflict("a message of this turn was edited in the meantime", hint=_AGAIN)
             # Conditional on every message still waiting: if one was answered elsewhere, the whole turn is rolled back.
             if unit.run("mind.message_answered", ids=ids, exchange=kept.id) != len(ids):
-                raise Conflict("a message of this turn was answered or withdrawn in the meantime")
+                raise Conflict("a message of this turn was answered or withdrawn in the meantime", hint=_AGAIN)
             notices.take_back(unit, messages)
             settle(unit, kept)
             if to is not None:

@@ -299,7 +299,8 @@ class Stream:
         with self._op.write("deliver") as writing:
             if not writing.unit.run(statement, id=message_id, **values):
                 found = _get_message(writing.unit, message_id)
-                raise Conflict(f"message {message_id} is {found.state} and cannot become {to}", current=found.state)
+                said = f"message {message_id} is {found.state} and cannot become {to}"
+                raise Conflict(said, hint="read it again in the log", current=found.state)
 
 
 def _add_message(unit: Unit, text: str, at: datetime, words: str = "", **columns: str | int | None) -> int:

@@ -272,7 +272,8 @@ def scrub_actions(unit: Unit, traces: Traces) -> None:
 def _decidable(writing: Transaction, number: int, states: tuple[str, ...]) -> Action:
     found = get(writing.unit, number)
     if found.state not in states:
-        raise Conflict(f"action {number} is {found.state} already", current=found.state)
+        hint = "list_actions shows what waits"
+        raise Conflict(f"action {number} is {found.state} already", hint=hint, current=found.state)
     if found.state == "waiting" and found.expires_at is not None and found.expires_at <= writing.at:
         raise Conflict(f"action {number} has lapsed", hint="let the agent ask again")
     return found

@@ -105,7 +105,7 @@ class Schedule:
             else:
                 moved = unit.run("archive.scheduled_sent", **known)
             if not moved:
-                raise Conflict(f"scheduled message {each.id} was sent or cancelled in the meantime")
+                raise Conflict(f"scheduled message {each.id} was sent or cancelled in the meantime", hint="list them again")
 
         conversation.speak(each.text, cause="schedule", also=also)
 
@@ -124,7 +124,7 @@ def _add(writing: Transaction, text: str, at: str, every: str) -> Scheduled:
     rhythm = f"{every} {wall:%H:%M}" if every else ""
     to = unit.one("archive.written_last")
     if to is None:
-        raise Conflict("nobody has written yet, so there is nobody to write to")
+        raise Conflict("nobody has written yet, so there is nobody to write to", hint="write to the agent first")
     if len(unit.all("archive.scheduled_waiting", limit=_MOST_WAITING)) >= _MOST_WAITING:
         raise Conflict(f"{_MOST_WAITING} messages are already scheduled", hint="cancel some of them first")
     (fresh,) = register(unit, "scheduled", writing.at)
