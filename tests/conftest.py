@@ -7,6 +7,7 @@ says EVERLOOM_TEST_REQUIRE_POSTGRES=1. A Citus cluster is a third engine where E
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -33,6 +34,7 @@ from tests.citus import NODES, PREFIX, CitusCluster
 from tests.engines import Engines, EngineUnavailable, PostgresServer
 from tests.patience import FACTOR
 from tests.store.ground import NOW, open_at
+from tests.tally import Tally
 
 REQUIRE = "EVERLOOM_TEST_REQUIRE_POSTGRES"
 ENGINES = pytest.StashKey[Engines]()
@@ -59,13 +61,25 @@ settings.register_profile("long", max_examples=2_000, **_common)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer to count what a run proves."""
+    parser.addoption("--tally", action="store_true", help="count tests, promises, kills and examples of Hypothesis")
+
+
+# First, for pytest chooses the place of temporary files in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Open the run's engines, or join those of the process that started this worker."""
+    if config.getoption("tally"):
+        config.pluginmanager.register(Tally(config))
     # A shell's background jobs ignore Ctrl-C, and so would every program that the tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     shared = getattr(config, "workerinput", None)
-    config.stash[ENGINES] = Engines(Path(shared["engines"])) if shared else Engines.open()
+    config.stash[ENGINES] = engines = Engines(Path(shared["engines"])) if shared else Engines.open()
+    # In memory a commit takes a tenth of the time. A killed process loses nothing there, and no test cuts the power.
+    if not shared and config.option.basetemp is None:
+        config.option.basetemp = engines.temporary_files()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -95,6 +109,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         alone = item.get_closest_marker("one_node")
         if alone and item.get_closest_marker("citus"):
             item.add_marker(pytest.mark.skip(reason=f"a cluster cannot show this: {alone.args[0]}"))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from what lives as long as the run: thousands of tests, and all modules."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -261,6 +261,11 @@ class Engines:
         parent = self.home if durable else self._quick()
         return PostgresServer(parent / uuid4().hex[:8], self.server().programs, durable=durable).start()
 
+    def temporary_files(self) -> str | None:
+        """Name a directory in memory for the files of the tests, removed when the run ends; None without such room."""
+        quick = self._quick()
+        return None if quick == self.home else str(quick / "files")
+
     def close(self) -> None:
         """End the run: no server and no file of it remains."""
         _remove_run(self.home)
