@@ -1,11 +1,15 @@
 """The one tree of errors, named by what the caller can do, and the one table that maps it to each surface.
 
 Knows nothing about engines, providers or surfaces: adapters raise these errors, surfaces look them up in `MEANING`.
-No error repeats a secret.
+An error of the operating system is named by its cause here, because every layer writes files. No error repeats a
+secret.
 """
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -55,11 +59,19 @@ class Forbidden(EverloomError):
 
 
 class StoreError(EverloomError):
-    """The database could not do it."""
+    """The database or a file could not do it; `cause` is the reason without the place, which is for the owner alone."""
+
+    cause: str | None = None
 
 
 class StoreBusy(StoreError):
     """The database could not do it now; retry."""
+
+
+class StoreFull(StoreError):
+    """There is no space to write: the disk is full, or a quota is used up."""
+
+    cause = "the disk is full"
 
 
 class WorkspaceLeaving(StoreBusy):
@@ -121,6 +133,7 @@ MEANING: dict[type[EverloomError], Meaning] = {
     Forbidden: Meaning(1, 403, "forbidden", retry=False),
     StoreError: Meaning(1, 500, "store_failed", retry=False),
     StoreBusy: Meaning(1, 503, "store_busy", retry=True),
+    StoreFull: Meaning(1, 507, "store_full", retry=False),
     WorkspaceLeaving: Meaning(1, 503, "workspace_leaving", retry=True),
     SchemaMismatch: Meaning(1, 500, "schema_mismatch", retry=False),
     StoreReplaced: Meaning(1, 503, "store_replaced", retry=False),
@@ -135,3 +148,42 @@ MEANING: dict[type[EverloomError], Meaning] = {
 def meaning_of(error: EverloomError) -> Meaning:
     """Look up an error by its nearest ancestor in the table."""
     return next(MEANING[kind] for kind in type(error).__mro__ if kind in MEANING)
+
+
+_NO_PERMISSION = (StoreError, "permission denied", "make {} and its folder writable by this user")
+# By the code of the operating system: the error, its cause, and what to do about it at a place.
+_CAUSES: dict[int, tuple[type[StoreError], str, str]] = {
+    errno.ENOSPC: (StoreFull, "the disk is full", "free space on the file system that holds {}"),
+    errno.EDQUOT: (StoreFull, "the disk quota is used up", "free space, or have the quota raised for {}"),
+    errno.EFBIG: (StoreFull, "the file would exceed the limit of its size", "raise the limit (`ulimit -f`) for {}"),
+    errno.EROFS: (StoreError, "the file system is read-only", "mount it for writing, or choose another place than {}"),
+    errno.EACCES: _NO_PERMISSION,
+    errno.EPERM: _NO_PERMISSION,
+    errno.EMFILE: (StoreBusy, "this process has too many open files", "raise the limit (`ulimit -n`), then try again"),
+    errno.ENFILE: (StoreBusy, "the system has too many open files", "close other programs, then try again"),
+    errno.EIO: (StoreError, "the disk reports an I/O error", "check the disk, and restore a backup if {} is damaged"),
+}
+
+
+def file_error(error: OSError, action: str, place: object, *, after: str = "") -> StoreError:
+    """Name the cause of a failed file operation and its remedy; `after` states what became of the operation."""
+    fallback = (StoreError, error.strerror or str(error), "check {} and its permissions")
+    kind, cause, hint = _CAUSES.get(error.errno or 0, fallback)
+    advice = hint.format(place) + (f"; {after}" if after else "")
+    made = kind(f"cannot {action} {place}: {cause}", hint=advice)
+    made.cause = cause
+    return made
+
+
+def is_about_disk(error: OSError) -> bool:
+    """Return whether the operating system refused for a reason that its user can remove."""
+    return error.errno in _CAUSES
+
+
+@contextmanager
+def writing(place: object, *, after: str = "") -> Iterator[None]:
+    """Name the cause if the block cannot write a file."""
+    try:
+        yield
+    except OSError as error:
+        raise file_error(error, "write", place, after=after) from error

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everloom.errors import Conflict, EverloomError, NotFound, Rejected, StoreError
+from everloom.errors import Conflict, EverloomError, NotFound, Rejected, StoreFull
 from everloom.kernel.once import Once
 from everloom.loom import open_loom
 from everloom.mind.notes.agreement import SoulSide, SyncStep, choose_side, choose_step
@@ -361,7 +361,7 @@ def test_a_disk_that_refuses_is_told_and_the_version_is_not_lost(book: Notebook)
             raise OSError(28, "No space left on device")
 
         patch.setattr(os, "fsync", full)
-        with pytest.raises(StoreError, match="No space left"):
+        with pytest.raises(StoreFull, match="the disk is full"):
             book.notes.write("boat.md", "two\n")
     assert book.again().notes.read("boat.md") == "two\n" == book.file("boat.md")
 

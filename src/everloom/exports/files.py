@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from everloom.errors import NotFound, Rejected, StoreError
+from everloom.errors import NotFound, Rejected, StoreError, file_error
 from everloom.exports.folder import Sink
 from everloom.graph.git.repository import Git
 from everloom.kernel.workspaces import WorkspaceInfo
@@ -157,5 +157,4 @@ def place_file(source: Path, target: Path) -> None:
             while chunk := handle.read(_CHUNK):
                 into.write(chunk)
     except OSError as error:
-        hint = "check the disk and its permissions; nothing was imported"
-        raise StoreError(f"cannot write {target}: {error.strerror}", hint=hint) from error
+        raise file_error(error, "write", target, after="nothing was imported") from error

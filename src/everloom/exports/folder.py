@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol
 from uuid import uuid4
 
-from everloom.errors import Conflict, NotFound, Rejected, StoreError
+from everloom.errors import Conflict, NotFound, Rejected, file_error
 from everloom.exports.shape import FORMAT, FORMAT_VERSION
 from everloom.store.files import fsync_directory
 
@@ -118,8 +118,7 @@ def new_folder(folder: Path) -> Iterator[FolderSink]:
         partial.rename(where)
         fsync_directory(where.parent)
     except OSError as error:
-        hint = "check the permissions and the room on the disk; nothing is left there"
-        raise StoreError(f"cannot write {folder}: {error.strerror}", hint=hint) from error
+        raise file_error(error, "write", folder, after="nothing is left there") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated
 
-from everloom.errors import Conflict, NotFound, Rejected, StoreError
+from everloom.errors import Conflict, NotFound, Rejected, StoreError, file_error
 from everloom.graph.files.disk import Disk, slug
 from everloom.graph.git.repository import Git
 from everloom.graph.kinds import EPISODES, GITIGNORE, IGNORE, MEMORIES, VAULT
@@ -205,7 +205,7 @@ class Graphs:
             (disk.root / MEMORIES).mkdir(mode=0o700, exist_ok=True)
             disk.begin_file(IGNORE, GITIGNORE)
         except OSError as error:
-            raise StoreError(f"cannot write to {disk.root}: {error.strerror}", hint="check its permissions") from error
+            raise file_error(error, "write", disk.root) from error
 
     def _claim(self, disk: Disk, name: str) -> None:
         claim(disk.root, self._places.owner, "graph", name_key(name), may_write=not self._op.is_read_only)

@@ -19,7 +19,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from everloom.clock import checked_instant
-from everloom.errors import Rejected
+from everloom.errors import Rejected, file_error, is_about_disk
 
 AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
 # The attribute of a method that holds its declaration.
@@ -282,7 +282,13 @@ def _checked(method: AnyMethod, verb: Verb) -> AnyMethod:
         if named:
             given += [(each, named[each.name]) for each in verb.parameters if each.name in named]
         _check_bounds(given)
-        return verb.screened(self, *args, **named)
+        try:
+            return verb.screened(self, *args, **named)
+        except OSError as error:
+            # Wherever it comes from: a caller learns what the system refused, and what to do about it.
+            if not is_about_disk(error):
+                raise
+            raise file_error(error, "use", error.filename or "a file") from error
 
     return cast("AnyMethod", call)
 

@@ -38,7 +38,8 @@ def keep_token(file: Path, url: str, token: str | None) -> None:
     if token is not None:
         kept[Peer.at(url).url] = token
     make_private(file.parent)
-    write_whole(file, "".join(f"{address} {secret}\n" for address, secret in kept.items()).encode())
+    # Resolved: people keep such files elsewhere, and replacing a link would cut it off from there.
+    write_whole(file.resolve(), "".join(f"{address} {secret}\n" for address, secret in kept.items()).encode())
 
 
 def _kept_in(file: Path) -> dict[str, str]:

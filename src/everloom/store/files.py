@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 from uuid import uuid4
 
-from everloom.errors import StoreBusy, StoreError
+from everloom.errors import StoreBusy, file_error
 
 _PATIENCE_SECONDS = 60.0
 _PAUSE_SECONDS = 0.01
+# What a change may need on the disk beside its own bytes.
+_RESERVE_BYTES = 256 * 1024
 
 if os.name == "nt":
     import msvcrt
@@ -38,7 +42,7 @@ def locked(file: Path, patience: float | None = None) -> Iterator[None]:
     try:
         handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StoreError(f"cannot open {file}: {error.strerror}", hint="check its permissions") from error
+        raise file_error(error, "open", file) from error
     try:
         deadline = time.monotonic() + (_PATIENCE_SECONDS if patience is None else patience)
         while not _taken(handle):
@@ -58,8 +62,8 @@ def _taken(handle: int) -> bool:
     return True
 
 
-def write_whole(file: Path, data: bytes) -> None:
-    """Replace a file atomically and durably; only its owner can read it."""
+def write_whole(file: Path, data: bytes, *, keeps_mode: bool = False) -> None:
+    """Replace a file atomically and durably; only its owner can read it, unless `keeps_mode`."""
     # In the same folder, because a rename is atomic only within a file system. The order matters: content first, then
     # the name, then the folder. After a power failure the name refers to the old content or to the new, never to an
     # empty file.
@@ -70,12 +74,14 @@ def write_whole(file: Path, data: bytes) -> None:
             opened.write(data)
             opened.flush()
             os.fsync(opened.fileno())
+        if keeps_mode and file.exists():
+            shutil.copymode(file, partial)
         partial.replace(file)
         fsync_directory(file.parent)
     except OSError as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise StoreError(f"cannot write {file}: {error.strerror}", hint="check its permissions and the disk") from error
+        raise file_error(error, "write", file, after="it is unchanged") from error
 
 
 def make_private(folder: Path) -> None:
@@ -87,8 +93,7 @@ def make_private(folder: Path) -> None:
             each.mkdir(mode=0o700, exist_ok=True)
             fsync_directory(each.parent)
     except OSError as error:
-        hint = "choose a directory that this user can write to"
-        raise StoreError(f"cannot create {folder}: {error.strerror}", hint=hint) from error
+        raise file_error(error, "create", folder) from error
 
 
 def create_private(file: Path) -> bool:
@@ -114,6 +119,22 @@ def create_private(file: Path) -> bool:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
     return True
+
+
+def free_bytes(folder: Path) -> float:
+    """Return how many bytes this user may still write to the file system of a folder; infinity if it does not say."""
+    system = os.statvfs(folder) if hasattr(os, "statvfs") else None
+    # Some network file systems report no size at all.
+    if system is None or not system.f_blocks:
+        return inf
+    return float((system.f_bavail if os.geteuid() else system.f_bfree) * system.f_frsize)
+
+
+def check_space(folder: Path, size: int) -> None:
+    """Refuse a change for which there is no space, before any of it is done; one that writes nothing needs none."""
+    if size and free_bytes(folder) < size + _RESERVE_BYTES:
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise file_error(full, "write", folder, after="nothing was changed")
 
 
 def sync_file(file: Path) -> None:

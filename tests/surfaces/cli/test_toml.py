@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from everloom.errors import EverloomError, Rejected
 from everloom.settings import Settings, load
 from everloom.surfaces.cli.commands.setup.config import write_setting
-from everloom.surfaces.cli.commands.setup.toml import edited, template, write_whole
+from everloom.surfaces.cli.commands.setup.toml import edited, template, write_text
 
 MINE = """\
 # keep me
@@ -84,7 +84,7 @@ def test_a_file_is_replaced_whole_with_its_mode_and_through_its_link(tmp_path: P
     real.write_text("old")
     real.chmod(0o640)
     link.symlink_to(real)
-    write_whole(link, "new")
+    write_text(link, "new")
     assert real.read_text() == "new"
     assert link.is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
@@ -94,4 +94,4 @@ def test_a_file_is_replaced_whole_with_its_mode_and_through_its_link(tmp_path: P
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(EverloomError, match="cannot write"):
-        write_whole(tmp_path / "file" / "everloom.toml", "text")
+        write_text(tmp_path / "file" / "everloom.toml", "text")

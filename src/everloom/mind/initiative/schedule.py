@@ -105,7 +105,9 @@ class Schedule:
             else:
                 moved = unit.run("archive.scheduled_sent", **known)
             if not moved:
-                raise Conflict(f"scheduled message {each.id} was sent or cancelled in the meantime", hint="list them again")
+                raise Conflict(
+                    f"scheduled message {each.id} was sent or cancelled in the meantime", hint="list them again"
+                )
 
         conversation.speak(each.text, cause="schedule", also=also)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import psycopg
 from psycopg import errors
 
-from everloom.errors import Conflict, StoreBusy, StoreConflict, StoreError
+from everloom.errors import Conflict, StoreBusy, StoreConflict, StoreError, StoreFull
 
 # Temporary, although the connection is healthy; all are kinds of OperationalError, like a lost connection.
 _RETRY = (
@@ -20,7 +20,21 @@ _RETRY = (
 )
 # What does not pass by itself: what went wrong, and what to do.
 _LASTING: tuple[tuple[tuple[type[psycopg.Error], ...], str, str], ...] = (
-    ((errors.DiskFull,), ": the server's disk is full", "free some space; nothing that was stored is lost"),
+    (
+        (errors.DiskFull,),
+        ": the server's disk is full",
+        "free space on the file system of the server's data; nothing that was stored is lost",
+    ),
+    (
+        (errors.OutOfMemory,),
+        ": the server is out of memory",
+        "give the server more memory, or lower its work_mem and max_connections; nothing was written",
+    ),
+    (
+        (errors.IoError,),
+        ": the server's disk reports an I/O error",
+        "check the disk of the server and its log; nothing was written",
+    ),
     (
         (errors.ReadOnlySqlTransaction,),
         " is read-only: it is a replica, or open only for reading",
@@ -37,6 +51,8 @@ _LASTING: tuple[tuple[tuple[type[psycopg.Error], ...], str, str], ...] = (
         "set store.prepared_statements to false, or have the pooler handle them; nothing was written",
     ),
 )
+# Kinds of OperationalError that leave the connection healthy, and that no retry mends.
+_OF_THE_SERVER = (errors.DiskFull, errors.OutOfMemory, errors.IoError)
 # A failed connection has no SQLSTATE, only a text.
 _CONNECTING = (
     ("password authentication failed", "the password is wrong", "correct it in the URL or in PGPASSWORD"),
@@ -54,7 +70,7 @@ def is_lost(error: psycopg.Error) -> bool:
     """Return whether the connection itself is lost."""
     if _STATEMENT_MODE in str(error):
         return False
-    return isinstance(error, psycopg.OperationalError) and not isinstance(error, (*_RETRY, errors.DiskFull))
+    return isinstance(error, psycopg.OperationalError) and not isinstance(error, (*_RETRY, *_OF_THE_SERVER))
 
 
 def translate_error(error: psycopg.Error, address: str) -> StoreError | Conflict:
@@ -67,7 +83,8 @@ def translate_error(error: psycopg.Error, address: str) -> StoreError | Conflict
         return StoreError(f"{address}: the pooler between here and the server allows no transactions", hint=hint)
     for kinds, fault, hint in _LASTING:
         if isinstance(error, kinds):
-            return StoreError(f"{address}{fault.format(text)}", hint=hint)
+            kind = StoreFull if isinstance(error, errors.DiskFull) else StoreError
+            return kind(f"{address}{fault.format(text)}", hint=hint)
     if isinstance(error, _RETRY) or is_lost(error):
         return StoreBusy(f"{address}: {text}", hint="try again; an idempotency key makes that safe for writes")
     return StoreError(f"{address}: {text}")

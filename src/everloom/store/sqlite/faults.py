@@ -1,17 +1,26 @@
 """Translation of SQLite's errors into ours, each with advice on what to do.
 
-Knows SQLite's result codes and nothing else about the program.
+Knows SQLite's result codes, and looks at the file's place where a code has several causes.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
+from pathlib import Path
 
-from everloom.errors import Conflict, StoreBusy, StoreConflict, StoreError
+from everloom.errors import Conflict, StoreBusy, StoreConflict, StoreError, StoreFull, file_error
+from everloom.store.files import free_bytes
 
+_KEPT = "nothing that was stored is lost"
+# Less than a file of the log takes when it is created.
+_LEAST_BYTES = 128 * 1024
 ADVICE = {
-    "SQLITE_FULL": ("the disk is full", "free some space and try again; nothing that was stored is lost"),
-    "SQLITE_IOERR": ("the disk could not be read or written", "check the disk; `everloom doctor` checks the file"),
+    "SQLITE_IOERR": (
+        "the disk could not be read or written",
+        "check the disk, its quota and `ulimit -f`; `everloom doctor` checks the file",
+    ),
     "SQLITE_READONLY": ("it cannot be written", "make the file and its folder writable by this user"),
     "SQLITE_CANTOPEN": (
         "it cannot be opened",
@@ -53,7 +62,28 @@ def translate_error(error: sqlite3.Error | UnicodeDecodeError, address: str) -> 
     code = _code_of(error)
     if code == "SQLITE_CONSTRAINT":
         return StoreConflict(f"{address} refused a row: {error}")
+    if code == "SQLITE_FULL":
+        hint = f"free space on the file system that holds {address}; {_KEPT}"
+        return StoreFull(f"{address}: {StoreFull.cause}", hint=hint)
+    if is_refused_by_disk(error) and (cause := _cause_at(Path(address))) is not None:
+        return file_error(cause, "use", address, after=_KEPT)
     if code in ADVICE:
         fault, hint = ADVICE[code]
         return StoreError(f"{address}: {fault}", hint=hint)
     return StoreError(f"{address}: {error}", hint="`everloom doctor` checks the file")
+
+
+def _cause_at(file: Path) -> OSError | None:
+    """Find what keeps a file from being written: SQLite reports one code for several causes."""
+    # Without opening the file: closing it again would end all locks that this process has on it.
+    folder = file.absolute().parent
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+        system = os.statvfs(folder) if hasattr(os, "statvfs") else None
+    except OSError as error:
+        return error if error.errno in {errno.EMFILE, errno.ENFILE} else None
+    if system is not None and system.f_flag & os.ST_RDONLY:
+        return OSError(errno.EROFS, "")
+    if not os.access(folder, os.W_OK) or (file.exists() and not os.access(file, os.W_OK)):
+        return OSError(errno.EACCES, "")
+    return OSError(errno.ENOSPC, "") if free_bytes(folder) < _LEAST_BYTES else None

@@ -15,7 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from everloom.clock import Clock, to_micros
-from everloom.errors import NotFound, StoreError
+from everloom.errors import NotFound, StoreError, file_error
 from everloom.store.checksums import CONTENT, seal_row, sealed_rows, unsealed_rows
 from everloom.store.files import create_private, fsync_directory, make_private, sync_file
 from everloom.store.migrations import (
@@ -385,9 +385,7 @@ def copy_to(path: Path, target: Path) -> None:
     except (*FAULTS, OSError) as error:
         partial.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise StoreError(
-                f"cannot write {target}: {error.strerror}", hint="check the folder and the disk"
-            ) from error
+            raise file_error(error, "write", target) from error
         raise translate_error(error, str(target)) from error
     finally:
         reader.close()

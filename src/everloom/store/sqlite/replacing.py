@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from everloom.clock import Clock, to_micros
-from everloom.errors import StoreError
+from everloom.errors import StoreError, file_error
 from everloom.store.contract import Numbers
 from everloom.store.engine import holds_workspaces, in_use
 from everloom.store.files import create_private, fsync_directory, make_private, sync_file
@@ -194,9 +194,14 @@ def _second_name(file: Path, name: Path) -> None:
     try:
         os.link(file, name)
     except OSError:
-        create_private(name)
-        shutil.copyfile(file, name)
-        sync_file(name)
+        try:
+            create_private(name)
+            shutil.copyfile(file, name)
+            sync_file(name)
+        except OSError as error:
+            with suppress(OSError):
+                name.unlink(missing_ok=True)
+            raise file_error(error, "write", name, after="the store is as it was") from error
     if os.name != "nt":
         name.chmod(0o600)
     fsync_directory(name.parent)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from everloom.errors import EverloomError
+from everloom.errors import file_error
 
 _SUFFIX = ".before-everloom"
 
@@ -38,8 +39,9 @@ def keep_copy(path: Path, text: str, without: Callable[[str], str]) -> Path | No
         try:
             shutil.copy2(path, copy)
         except OSError as error:
-            hint = "make its directory writable for this user"
-            raise EverloomError(f"cannot copy {path} to {copy.name}: {error.strerror}", hint=hint) from error
+            with suppress(OSError):
+                copy.unlink(missing_ok=True)
+            raise file_error(error, "write", copy, after=f"{path} is unchanged") from error
     return copy
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from everloom.errors import Rejected
+from everloom.errors import Rejected, file_error
 from everloom.surfaces.hooks.copies import drop_copy, keep_copy, read_copy
 from everloom.surfaces.hooks.events import NAMES
 from everloom.surfaces.hooks.plugin import hook_groups, plugin_files
@@ -190,7 +191,6 @@ def _write(path: Path, text: str) -> None:
             shutil.copymode(path, partial)
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise Rejected(
-            f"cannot write {path}: {error.strerror}", hint="choose a place that this user can write to"
-        ) from error
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise file_error(error, "write", path, after="it is unchanged") from error

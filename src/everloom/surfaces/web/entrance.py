@@ -136,4 +136,6 @@ def discreet(error: EverloomError, *, is_logged: bool = False) -> EverloomError:
         return error
     if not is_logged:
         log.warning("%s", error)
-    return type(error)(_TROUBLES.get(type(error), _TROUBLE), hint=None if meaning_of(error).retry else _ELSEWHERE)
+    cause = error.cause if isinstance(error, StoreError) else None
+    told = f"{_TROUBLES.get(type(error), _TROUBLE)}{f': {cause}' if cause else ''}"
+    return type(error)(told, hint=None if meaning_of(error).retry else _ELSEWHERE)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from everloom.errors import Conflict, NotFound, Rejected
+from everloom.errors import Conflict, NotFound, writing
 from everloom.kernel.answer.encode import as_data
 from everloom.surfaces.cli.commands.trust.hands import actions, mcp
 from everloom.surfaces.cli.runtime.command import Command, Group
@@ -53,15 +53,17 @@ def attachment(invocation: Invocation, message: int, number: int, target: str | 
 
 def _write_new(file: Path, data: bytes) -> None:
     """Write a file that does not exist yet, readable by its owner only: what it holds was meant for one person."""
-    try:
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
-            opened.write(data)
-    except FileExistsError:
-        raise Conflict(f"{file} already exists", hint="choose another name") from None
-    except OSError as error:
-        raise Rejected(
-            f"cannot write {file}: {error.strerror}", hint="choose a directory that you can write to"
-        ) from None
+    with writing(file):
+        try:
+            number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise Conflict(f"{file} already exists", hint="choose another name") from None
+        try:
+            with os.fdopen(number, "wb") as opened:
+                opened.write(data)
+        except OSError:
+            file.unlink()
+            raise
 
 
 @mind.group(cls=Group)

@@ -10,7 +10,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from everloom.errors import EverloomError, Rejected
+from everloom.errors import Rejected, file_error
 from everloom.surfaces.cli.runtime.output import json_text, printable
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def write_story(story: Story, file: Path) -> int:
         partial.replace(file)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise EverloomError(f"cannot write {file}: {error.strerror}", hint="choose another place") from error
+        raise file_error(error, "write", file) from error
     return len(text)
 
 

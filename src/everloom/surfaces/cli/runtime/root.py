@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from everloom.errors import EverloomError, Rejected
+from everloom.errors import EverloomError, Rejected, file_error, is_about_disk
 from everloom.surfaces.cli.runtime.command import Group, set_up_log
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, deliver
@@ -140,6 +140,9 @@ class _Root(Group):
             failure = error
         except ModuleNotFoundError as error:
             failure = _left_out(error)
+        except OSError as error:
+            named = file_error(error, "use", error.filename or "a file")
+            failure = named if is_about_disk(error) else _surprise(error)
         except Exception as error:  # noqa: BLE001  the surface boundary: nothing gets past it unnamed
             failure = _surprise(error)
         answer = Answer(None, failure=failure)

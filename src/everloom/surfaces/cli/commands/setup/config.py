@@ -65,13 +65,13 @@ def set_value(invocation: Invocation, name: str, value: str) -> Answer:
 def write_setting(file: Path, name: str, value: str) -> object:
     """Write one value into a settings file, which is made if there is none; returns it as it was understood."""
     from everloom.settings import from_file  # noqa: PLC0415
-    from everloom.surfaces.cli.commands.setup.toml import edited, template, write_whole  # noqa: PLC0415  loads pydantic
+    from everloom.surfaces.cli.commands.setup.toml import edited, template, write_text  # noqa: PLC0415  loads pydantic
 
     checked = _understood(name, value)
     # For its errors only: a file that cannot be read, or that holds secrets, is not edited.
     from_file(file, must_exist=False)
     before = file.read_text(encoding="utf-8") if file.exists() else template({})
-    write_whole(file, edited(before, name, checked))
+    write_text(file, edited(before, name, checked))
     return checked
 
 

@@ -31,7 +31,7 @@ def connect_to(invocation: Invocation, url: str, token: str | None, *, force: bo
     """Write the settings that make every following command use a server, once it has let us in."""
     from everloom.remote.calls import Peer  # noqa: PLC0415  a help page needs none
     from everloom.remote.tokens import keep_token, remote_token  # noqa: PLC0415
-    from everloom.surfaces.cli.commands.setup.toml import write_whole  # noqa: PLC0415
+    from everloom.surfaces.cli.commands.setup.toml import write_text  # noqa: PLC0415
 
     address, path = Peer.at(url).url, invocation.file
     settings = _settings_of(invocation)
@@ -53,7 +53,7 @@ def connect_to(invocation: Invocation, url: str, token: str | None, *, force: bo
     if keeps:
         # First: settings that name a file which is not there would stop every command.
         keep_token(tokens, address, given)
-    write_whole(path, text)
+    write_text(path, text)
     result = {
         "settings": {"file": str(path), "written": True},
         "store": {"address": address, "engine": "server"},

@@ -104,7 +104,7 @@ def _made(
     """Write the settings file, and create the store and the workspace, or name the server that has them."""
     from everloom.settings import load  # noqa: PLC0415
     from everloom.store import without_secrets  # noqa: PLC0415
-    from everloom.surfaces.cli.commands.setup.toml import template, write_whole  # noqa: PLC0415  loads pydantic
+    from everloom.surfaces.cli.commands.setup.toml import template, write_text  # noqa: PLC0415  loads pydantic
 
     url = invocation.address
     if url and is_remote(url):
@@ -124,7 +124,7 @@ def _made(
     if only_print:
         return Answer({"toml": text}, [text.rstrip()])
     if is_new:
-        write_whole(path, text)
+        write_text(path, text)
     # Read back from the file just written: a value that cannot be read is found now and not by the next command.
     settings, _ = load(path, invocation.flags)
     with invocation.open(settings) as loom:

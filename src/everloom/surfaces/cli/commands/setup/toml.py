@@ -6,18 +6,16 @@ Refuses to know what a setting means. An edit that cannot be made safely is refu
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from everloom.errors import EverloomError, Rejected
+from everloom.errors import Rejected, writing
 from everloom.sections import Section
 from everloom.settings import Settings, dotted
+from everloom.store.files import write_whole
 
 _HEAD = """\
 # Settings of everloom. A line that begins with # shows a default; remove the # to change it.
@@ -98,22 +96,10 @@ def _with_line(lines: list[str], name: str, value: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Replace a file atomically."""
-    # A link stays a link: its target is replaced. The new text is on disk before the old file goes, so that a crash
-    # leaves one of the two; the mode is copied because temporary files are private.
+def write_text(path: Path, text: str) -> None:
+    """Replace a file atomically, with its mode; a link stays a link, and its target is replaced."""
     target = path.resolve()
-    try:
+    with writing(path, after="it is unchanged"):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("wb", dir=target.parent, delete=False) as partial:
-            # As bytes: a file that is changed keeps its own line ends on every system.
-            partial.write(text.encode())
-            partial.flush()
-            os.fsync(partial.fileno())
-        if target.exists():
-            shutil.copymode(target, partial.name)
-        os.replace(partial.name, target)
-    except OSError as error:
-        raise EverloomError(
-            f"cannot write {path}: {error.strerror}", hint="make its directory writable for this user"
-        ) from error
+    # As bytes: a file that is changed keeps its own line ends on every system.
+    write_whole(target, text.encode(), keeps_mode=True)

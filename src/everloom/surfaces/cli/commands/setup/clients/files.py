@@ -18,7 +18,7 @@ from everloom.errors import Rejected
 from everloom.surfaces.cli.commands.setup.clients.catalog import ADDRESSES, NAME, Client
 from everloom.surfaces.cli.commands.setup.clients.jsonc import parsed, with_value, without_empty, without_value
 from everloom.surfaces.cli.commands.setup.clients.tables import known_table, with_table, without_table, written_table
-from everloom.surfaces.cli.commands.setup.toml import write_whole
+from everloom.surfaces.cli.commands.setup.toml import write_text
 from everloom.surfaces.hooks.copies import drop_copy, keep_copy, read_copy
 
 # How often a file may change under our hands.
@@ -129,7 +129,7 @@ def change_file(
         return ChangedFile(target, "unchanged")
     backup = None if old is None or is_removal else keep_copy(target, old, without)
     if new:
-        write_whole(target, new)
+        write_text(target, new)
         if old is None and is_shared:
             _give_usual_mode(target)
     else:
