@@ -212,6 +212,50 @@ def test_what_cannot_be_read_is_told_and_holds_nothing_up(book: Notebook, tmp_pa
         book.notes.write("nul2.md", "a\x00b")
 
 
+@pytest.mark.promise("files.links-stay-links")
+def test_a_note_that_is_a_link_is_one_note_and_stays_a_link(book: Notebook, tmp_path: Path) -> None:
+    book.notes.sync()
+    book.edit("personas/sailor.md", "I speak plainly.\n")
+    (book.root / "SOUL.md").unlink()
+    (book.root / "SOUL.md").symlink_to("personas/sailor.md")
+    (book.root / "also.md").symlink_to("personas/sailor.md")
+    book.edit("boat.md", "The mast is cracked.\n")
+    (book.root / "ship.md").symlink_to("boat.md")
+    (book.root / "people").symlink_to("personas")
+    book.notes.sync()
+    assert not book.notes.problems
+    assert {"SOUL.md", "boat.md"} <= set(book.notes.names())
+    assert not {"ship.md", "also.md", "personas/sailor.md", "people/sailor.md"} & set(book.notes.names())
+    assert "I speak plainly." in book.prompt().text()
+    assert book.notes.read("ship.md") == "The mast is cracked.\n"
+    book.notes.write("ship.md", "The mast is new.", replace=True)
+    book.notes.append("people/sailor.md", "And little.")
+    assert book.file("boat.md") == "The mast is new.\n"
+    assert book.file("personas/sailor.md") == "I speak plainly.\nAnd little.\n"
+    assert (book.root / "ship.md").is_symlink()
+    assert (book.root / "SOUL.md").is_symlink()
+    assert book.found("mast") == ["boat.md"]
+    # A note of its own that becomes a link to another one is gone as itself.
+    book.notes.write("copy.md", "The mast is new, too.")
+    book.edit("copy.md", None)
+    (book.root / "copy.md").symlink_to("boat.md")
+    (book.root / "lost.md").symlink_to("nowhere.md")
+    outside = tmp_path / "mine.md"
+    outside.write_text("private\n")
+    (book.root / "USER.md").unlink()
+    (book.root / "USER.md").symlink_to(outside)
+    book.notes.sync()
+    assert book.found("mast") == ["boat.md"]
+    assert len(book.notes.problems) == 2
+    assert "outside the notes (replace the link with the file)" in "\n".join(book.notes.problems)
+    assert "[cannot be read: USER.md is a link" in book.prompt().text()
+    with pytest.raises(Rejected, match="outside the notes"):
+        book.notes.append("USER.md", "More.")
+    assert outside.read_text() == "private\n"
+    book.notes.remove("ship.md")
+    assert book.notes.names().count("boat.md") == 0
+
+
 def test_a_directory_that_is_gone_is_written_again_from_the_store(book: Notebook, tmp_path: Path) -> None:
     book.notes.write("projects/boat.md", LONG)
     book.notes.write("gone.md", LONG)

@@ -182,6 +182,10 @@ class Changeset:
         if data is not None:
             self._drafts[path] = _Draft(data, None, None, None)
 
+    def real(self, path: str) -> str:
+        """Return the path that the index gives a file: that of the real one, also in a folder that is a link."""
+        return self._disk.real(path)
+
     def is_taken(self, path: str) -> bool:
         """Check whether a path is in use, on the disk or in this operation."""
         return path in self._drafts or self._disk.exists(path)

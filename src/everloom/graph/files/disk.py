@@ -1,11 +1,13 @@
 """The directory of a graph: safe file names, reading, walking, and single changes that cannot be half done.
 
-Every path is relative and stays inside the directory, whatever a title, an id or a link contains. Refuses to know the
-contents of a file. `index/executor.py` combines several changes into one operation.
+Every path is relative and stays inside the directory, whatever a title, an id or a link contains. A link to a file
+inside is written through and stays a link; its target is listed once. Refuses to know the contents of a file.
+`index/executor.py` combines several changes into one operation.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -20,7 +22,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from everloom.errors import Conflict, NotFound, Rejected, StoreError
+from everloom.errors import Conflict, NotFound, Rejected, file_error, writing
 from everloom.graph.kinds import MEMORIES, VAULT
 from everloom.graph.results import FileProblem
 from everloom.store.claims import CORNER
@@ -38,7 +40,11 @@ MOST_FILES = 200_000
 # Short enough for file systems that allow 255 bytes, even for an edge, whose name contains two slugs.
 _LONGEST_SLUG = 60
 _LONGEST_EDGE_SLUG = 40
+_UNCHANGED = "nothing was changed"
 _LINK_OUTSIDE = "it is a link to a place outside the directory"
+_LINK_HIDDEN = "it is a link into a hidden folder"
+_LINK_NOWHERE = "it is a link to a file that does not exist"
+_PUT_THE_FILE_HERE = "replace the link with the file; only files inside the directory are read and changed"
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 _HYPHENS = re.compile(r"-+")
 _NEVER_NOTES = frozenset({"node_modules"})
@@ -60,17 +66,37 @@ class Disk:
         self.root = Path(os.path.realpath(root))
 
     def place(self, path: str) -> Path:
-        """Turn a relative path into an absolute one; refuse one that leaves the directory, also through a link."""
+        """Turn a relative path into that of the real file; refuse one that leaves the directory, also by a link."""
+        named = self._named(path)
+        real = Path(os.path.realpath(named))
+        if not real.is_relative_to(self.root):
+            raise Rejected(f"{path} is a link to a place outside the graph's directory", hint=_PUT_THE_FILE_HERE)
+        # A directory that somebody else made may hold a link to the settings of git, which are programs.
+        if real != named and _is_hidden(real.relative_to(self.root)) and not _is_hidden(named.relative_to(self.root)):
+            raise Rejected(f"{path} is a link into a hidden folder", hint=_PUT_THE_FILE_HERE)
+        return real
+
+    def real(self, path: str) -> str:
+        """Return the relative path of the real file: what a path means once its links are followed."""
+        return self.place(path).relative_to(self.root).as_posix()
+
+    def targets(self, paths: Collection[str]) -> list[str]:
+        """Return the paths of the real files behind those names that are links."""
+        found: list[str] = []
+        for path in paths:
+            if self.is_link(path):
+                with suppress(Rejected):
+                    found.append(self.real(path))
+        return found
+
+    def _named(self, path: str) -> Path:
+        """Turn a relative path into an absolute one, with its links."""
         pure = PurePosixPath(path)
         # Windows takes a backslash for a separator, and a colon for a drive or a hidden stream of the file.
         is_foreign = os.name == "nt" and any(char in path for char in "\\:")
         if not path or pure.is_absolute() or ".." in pure.parts or "\x00" in path or is_foreign:
             raise Rejected(f"the path {path!r} is outside the graph's directory", hint="use a path inside it")
-        where = self.root / pure
-        # A link inside the directory may point outside it, at any level.
-        if not Path(os.path.realpath(where)).is_relative_to(self.root):
-            raise Rejected(f"{path} is a link to a place outside the graph's directory", hint="replace it with a file")
-        return where
+        return self.root / pure
 
     def read(self, path: str) -> bytes | None:
         """Read a file; None if there is none."""
@@ -97,7 +123,7 @@ class Disk:
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         except OSError as error:
-            raise StoreError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
+            raise file_error(error, "read", path) from error
 
     def is_walked(self, path: str, ignored: Collection[str] = ()) -> bool:
         """Check whether `walk` comes to this name: none of it hidden, unread, below a link or in another graph."""
@@ -110,41 +136,58 @@ class Disk:
             return False
         return Path(os.path.realpath(folder)) == folder
 
-    def entry(self, path: str) -> FileEntry | FileProblem | None:
+    def entry(self, path: str, ignored: Collection[str] = ()) -> FileEntry | FileProblem | None:
         """Read the time and size of one file that `walk` would come to; None if there is none."""
-        where = self.root / path
-        try:
-            if where.is_symlink() and not Path(os.path.realpath(where)).is_relative_to(self.root):
-                return FileProblem(path, None, _LINK_OUTSIDE)
-            status = where.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            return FileProblem(path, None, f"it cannot be read: {error.strerror}")
-        return None if stat.S_ISDIR(status.st_mode) else FileEntry(path, status.st_mtime_ns, status.st_size)
+        found = self._look_at(path, self.root / path)
+        return None if isinstance(found, FileEntry) and self.is_alias(path, ignored) else found
 
     def below(self, folder: str, ignored: Collection[str] = ()) -> Iterator[FileEntry | FileProblem]:
         """List the files of one folder that `walk` would come to; nothing if there is no such folder."""
         where = self.root / folder
-        return self._walk(folder, _unread_folders(ignored)) if where.is_dir() and not where.is_symlink() else iter(())
+        return self._once(folder, ignored) if where.is_dir() and not where.is_symlink() else iter(())
+
+    def is_link(self, path: str) -> bool:
+        """Check whether this name is a link."""
+        return (self.root / path).is_symlink()
+
+    def is_alias(self, path: str, ignored: Collection[str] = ()) -> bool:
+        """Check whether this name is a link to a file that `walk` lists by its own name."""
+        if not self.is_link(path):
+            return False
+        real = Path(os.path.realpath(self.root / path))
+        if real.suffix != ".md" or not real.is_relative_to(self.root):
+            return False
+        return self.is_walked(real.relative_to(self.root).as_posix(), ignored)
 
     def exists(self, path: str) -> bool:
         """Check whether anything has this name, including a dangling link."""
-        return os.path.lexists(self.place(path))
+        self.place(path)
+        return os.path.lexists(self._named(path))
 
     def walk(self, ignored: Collection[str] = ()) -> Iterator[FileEntry | FileProblem]:
         """List every markdown file; what cannot be followed is listed as a problem.
 
         Hidden folders, those of package managers and `ignored` ones are not looked into: a name means folders of that
         name anywhere outside of the graph's own, a path means that folder. The path of a problem may be a folder; then
-        nothing is known about the files in it.
+        nothing is known about the files in it. A file is listed once: by its own name, or else by its first link.
         """
-        entries = self._walk("", _unread_folders(ignored))
+        entries = self._once("", ignored)
         yield from islice(entries, MOST_FILES)
         if next(entries, None) is not None:
             yield FileProblem(".", None, f"there are more than {MOST_FILES:,} files; the others are left out")
 
-    def _walk(self, folder: str, unread: AbstractSet[str]) -> Iterator[FileEntry | FileProblem]:
+    def _once(self, folder: str, ignored: Collection[str]) -> Iterator[FileEntry | FileProblem]:
+        """List the files below a folder, each file once."""
+        links: list[FileEntry] = []
+        seen: set[str] = set()
+        yield from self._walk(folder, _unread_folders(ignored), links)
+        for link in sorted(links, key=lambda each: each.path):
+            real = os.path.realpath(self.root / link.path)
+            if real not in seen and not self.is_alias(link.path, ignored):
+                seen.add(real)
+                yield link
+
+    def _walk(self, folder: str, unread: AbstractSet[str], links: list[FileEntry]) -> Iterator[FileEntry | FileProblem]:
         try:
             with os.scandir(self.root / folder) as found:
                 entries = sorted(found, key=lambda each: each.name)
@@ -162,27 +205,34 @@ class Disk:
                 yield FileProblem(path.encode(errors="backslashreplace").decode(), None, "its name is not UTF-8")
             elif entry.is_dir(follow_symlinks=False):
                 if not _is_unread(path, unread):
-                    yield from self._walk(path, unread)
-            elif found_file := self._look_at(path, entry):
+                    yield from self._walk(path, unread, links)
+            elif (found_file := self._look_at(path, entry)) is None:
+                continue
+            elif isinstance(found_file, FileEntry) and entry.is_symlink():
+                links.append(found_file)
+            else:
                 yield found_file
 
-    def _look_at(self, path: str, entry: os.DirEntry[str]) -> FileEntry | FileProblem | None:
-        """Read the time and size of a file of ours; a link that leads nowhere or out of the directory is a problem."""
+    def _look_at(self, path: str, where: os.DirEntry[str] | Path) -> FileEntry | FileProblem | None:
+        """Read the time and size of a note; a link that leads nowhere or out of the directory is a problem."""
+        is_note = path.endswith(".md")
         try:
-            is_note = entry.name.endswith(".md")
             # A link to a picture elsewhere is no business of ours; one to a folder may hide notes.
-            if not is_note and not entry.is_dir():
+            if not is_note and not where.is_dir():
                 return None
-            if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(self.root):
-                return FileProblem(path, None, _LINK_OUTSIDE)
-            if not is_note or entry.is_dir():
-                return None
-            status = entry.stat()
-        except FileNotFoundError:
-            return None
+            if where.is_symlink():
+                real = Path(os.path.realpath(where))
+                if not real.is_relative_to(self.root):
+                    return FileProblem(path, None, _LINK_OUTSIDE)
+                if is_note and _is_hidden(real.relative_to(self.root)):
+                    return FileProblem(path, None, _LINK_HIDDEN)
+            status = where.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return FileProblem(path, None, _LINK_NOWHERE) if is_note and where.is_symlink() else None
         except OSError as error:
             return FileProblem(path, None, f"it cannot be read: {error.strerror}")
-        return FileEntry(path, status.st_mtime_ns, status.st_size)
+        is_ours = is_note and not stat.S_ISDIR(status.st_mode)
+        return FileEntry(path, status.st_mtime_ns, status.st_size) if is_ours else None
 
     def check_room(self, path: str) -> None:
         """Refuse a path that is taken by a folder, or that needs a folder where a file is."""
@@ -197,12 +247,13 @@ class Disk:
     def stage(self, key: str, name: str, data: bytes, *, durable: bool = True) -> None:
         """Write a new file to the staging area, under the operation's key."""
         folder = self.root / CORNER / key
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(folder / name, "wb", opener=_open_privately) as handle:
-            handle.write(data)
-            handle.flush()
-            if durable:
-                os.fsync(handle.fileno())
+        with writing(folder, after=_UNCHANGED):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(folder / name, "wb", opener=_open_privately) as handle:
+                handle.write(data)
+                handle.flush()
+                if durable:
+                    os.fsync(handle.fileno())
 
     def is_staged(self, key: str, name: str) -> bool:
         """Check whether a file is still in the staging area."""
@@ -211,12 +262,13 @@ class Disk:
     def put(self, key: str, name: str, path: str, *, durable: bool = True) -> None:
         """Move a staged file to its path, replacing the file there in one atomic step."""
         where = self.place(path)
-        self._make_folder(where.parent)
         staged = self.root / CORNER / key / name
-        staged.chmod(self._mode_of(where))
-        staged.replace(where)
-        if durable:
-            fsync_directory(where.parent)
+        with writing(where):
+            self._make_folder(where.parent)
+            staged.chmod(self._mode_of(where))
+            staged.replace(where)
+            if durable:
+                fsync_directory(where.parent)
 
     def _make_folder(self, folder: Path) -> None:
         """Create a folder and its missing parents, open to nobody whom the directory itself is closed to."""
@@ -237,22 +289,26 @@ class Disk:
         return stat.S_IMODE(self.root.stat().st_mode)
 
     def drop(self, path: str) -> None:
-        """Remove a file."""
-        where = self.place(path)
-        with suppress(FileNotFoundError):
-            where.unlink()
-            fsync_directory(where.parent)
+        """Remove a file, and the link by which it was named."""
+        for where in dict.fromkeys((self.place(path), self._named(path))):
+            with writing(where), suppress(FileNotFoundError):
+                where.unlink()
+                fsync_directory(where.parent)
 
     def append(self, path: str, data: bytes) -> None:
-        """Append bytes to a file in one write."""
+        """Append bytes to a file in one write, all of them or none."""
         where = self.place(path)
-        self._make_folder(where.parent)
-        mode = self._mode_of(where)
-        # Append mode puts the bytes after whatever an editor added in the meantime; without a buffer it is one write,
-        # so that no reader sees half an entry.
-        with open(where, "ab", buffering=0, opener=lambda file, flags: os.open(file, flags, mode)) as handle:
-            handle.write(data)
-            os.fsync(handle.fileno())
+        with writing(where, after=_UNCHANGED):
+            self._make_folder(where.parent)
+            mode = self._mode_of(where)
+            # Append mode puts the bytes after whatever an editor added in the meantime; without a buffer it is one
+            # write, so that no reader sees half an entry.
+            with open(where, "ab", buffering=0, opener=lambda file, flags: os.open(file, flags, mode)) as handle:
+                if (written := handle.write(data)) < len(data):
+                    # The disk became full in the middle of it.
+                    handle.truncate(handle.tell() - written)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(handle.fileno())
 
     def clear(self, key: str) -> None:
         """Delete the files that an operation staged."""
@@ -265,24 +321,31 @@ class Disk:
 
     def prepare(self) -> None:
         """Create the directory and its staging area."""
-        try:
-            hidden = self.root / CORNER
-            make_private(hidden)
+        make_private(self.root / CORNER)
+        with writing(self.root):
             self.begin_file(f"{CORNER}/.gitignore", "*\n")
-        except OSError as error:
-            hint = "choose a directory that this user can write to"
-            raise StoreError(f"cannot create {self.root}: {error.strerror}", hint=hint) from error
 
     def begin_file(self, name: str, text: str) -> None:
         """Write a file that people may change later, unless there is one."""
-        with suppress(FileExistsError), open(self.root / name, "x", opener=_open_privately) as handle:
-            handle.write(text)
+        file = self.root / name
+        with suppress(FileExistsError), open(file, "x", opener=_open_privately) as handle:
+            try:
+                handle.write(text)
+                handle.flush()
+            except OSError:
+                file.unlink()
+                raise
 
     def must_exist(self) -> None:
         """Fail if the directory is missing: an unmounted disk must not look like a deletion of everything."""
         if not self.root.is_dir():
             hint = "mount the disk, or choose another directory"
             raise NotFound(f"the graph's directory {self.root} does not exist", hint=hint)
+
+
+def _is_hidden(path: Path) -> bool:
+    """Check whether a level of a relative path begins with a dot."""
+    return any(part.startswith(".") for part in path.parts)
 
 
 def machine_micros() -> int:

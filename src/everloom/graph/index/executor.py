@@ -30,7 +30,7 @@ from everloom.graph.index.sharing import note_commit, share_use
 from everloom.graph.kinds import GITIGNORE, IGNORE, MEMORIES
 from everloom.kernel.operation import Transaction
 from everloom.store.claims import CORNER
-from everloom.store.files import locked
+from everloom.store.files import check_space, locked
 
 # What else belongs into the transaction that indexes the changed files.
 Also = Callable[[Transaction], None]
@@ -89,8 +89,24 @@ def _changed_on_disk(plan: FilePlan, copies: Sequence[str]) -> Conflict:
 def stage(graph: OpenGraph, plan: FilePlan) -> str:
     """Write the new contents of a plan aside, and return the key under which they are found."""
     key = uuid4().hex
-    _stage(graph.disk, key, plan.changes)
+    check_space(graph.disk.root, sum(_size_of(change) for change in plan.changes))
+    try:
+        _stage(graph.disk, key, plan.changes)
+    except BaseException:
+        graph.disk.clear(key)
+        raise
     return key
+
+
+def _size_of(change: FileChange) -> int:
+    """Return how many bytes a change writes."""
+    match change:
+        case Put():
+            return len(change.data or b"")
+        case Append():
+            return len(change.text.encode())
+        case Drop():
+            return 0
 
 
 def intend(graph: OpenGraph, transaction: Transaction, key: str, plan: FilePlan) -> None:
@@ -192,7 +208,9 @@ def _commit(graph: OpenGraph, key: str, plan: FilePlan, paths: Sequence[str]) ->
     if not _is_committed(graph, plan):
         return ()
     settle(graph.git, graph.options)
-    trouble = graph.git.commit([*paths, *_own_ignore(graph), *share_use(graph)], plan.message, graph.op.now)
+    # Git keeps a link as a link: what was written is in its target.
+    files = [*paths, *graph.disk.targets(paths), *_own_ignore(graph), *share_use(graph)]
+    trouble = graph.git.commit(files, plan.message, graph.op.now)
     if trouble is None:
         note_commit(graph)
     with graph.op.write(f"graph.{plan.operation}") as transaction:

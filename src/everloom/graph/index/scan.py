@@ -96,8 +96,11 @@ def scan_some(graph: OpenGraph, paths: Collection[str]) -> Followed:
         for folder in [*folders, *lost]:
             below = unit.all("graph.file_below", graph=graph.id, low=f"{folder}/", high=f"{folder}0")
             known |= {row["path"]: row for row in below}
-    found = [entry for path in files if (entry := disk.entry(path)) is not None]
+    found = [entry for path in files if (entry := disk.entry(path, ignored)) is not None]
     found += [entry for folder in folders for entry in _memories(disk.below(folder, ignored), pages)]
+    if any(isinstance(each, FileEntry) and disk.is_link(each.path) for each in found):
+        # Another link elsewhere may lead to the same file, which is listed once.
+        return scan(graph)
     differences = _differences(found, known)
     if differences.gone and not (disk.root / MEMORIES).is_dir():
         # A disk that is being unmounted, perhaps; the whole scan knows what to say of it.
@@ -159,7 +162,8 @@ def _follow(graph: OpenGraph, differences: _Differences, *, anew: bool = False) 
 
 def _is_left_out(graph: OpenGraph, path: str) -> bool:
     """Check whether a file that was a memory may still be there and yet be none, because the settings say so now."""
-    return is_generated(path, graph.options.pages) or not graph.disk.is_walked(path, graph.options.ignore)
+    disk, ignored = graph.disk, graph.options.ignore
+    return is_generated(path, graph.options.pages) or not disk.is_walked(path, ignored) or disk.is_alias(path, ignored)
 
 
 def _batches(whole: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -417,6 +417,8 @@ def _ranked(edges: Sequence[Edge], query: str) -> list[Edge]:
 
 def new_edge(files: Changeset, one: Memory, kind: str, other: Memory, strength: float, now: datetime) -> Edge:
     """Create an edge, with a file name that is not taken."""
+    if files.real(EDGES) != EDGES:
+        raise Rejected(f"{EDGES} is a link, and edges are found by that folder", hint="replace it with the folder")
     identity = str(uuid4())
     stem = edge_stem(one.title, kind, other.title)
     name = free_name(stem, identity, lambda each: files.is_taken(f"{EDGES}/{each}"))

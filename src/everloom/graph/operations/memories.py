@@ -95,7 +95,7 @@ def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], 
         if (known := graph.once.answered(graph.op, Stored)) is not None:
             return known
         files = graph.changeset()
-        memory = replace(memory, path=_free_path(files, memory, directory_of(memory.type)))
+        memory = replace(memory, path=_free_path(files, memory, files.real(directory_of(memory.type))))
         files.put(memory)
         edges = []
         for link in links:
@@ -387,6 +387,7 @@ def _free_path(files: Changeset, memory: Memory, folder: str) -> str:
 
 
 def _move(files: Changeset, memory: Memory, folder: str) -> Memory:
+    folder = files.real(folder)
     target = f"{folder}/{memory.path.rsplit('/', 1)[-1]}"
     if files.is_taken(target):
         target = _free_path(files, memory, folder)

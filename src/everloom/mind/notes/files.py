@@ -1,7 +1,8 @@
 """The files of the notes: valid names, the standard notes, and the directory.
 
 A name is a relative path with forward slashes. Lists, reads and replaces single files; no name and no link leads out of
-the directory, and hidden files are ignored. Refuses to know versions.
+the directory, and hidden files are ignored. A link inside the directory stays a link: its file is one note, by the
+standard name if one leads to it, else by its own. Refuses to know versions.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from importlib import resources
 from pathlib import Path
 
 from everloom.clock import clamped, from_seconds
-from everloom.errors import EverloomError, Rejected, StoreError
+from everloom.errors import EverloomError, Rejected, StoreError, writing
 from everloom.kernel.texts import storable
 from everloom.store.claims import CORNER
 from everloom.store.files import fsync_directory, locked, make_private, write_whole
@@ -54,6 +55,7 @@ _DAILY_NAME = re.compile(r"daily/([0-9]{4}-[0-9]{2}-[0-9]{2})\.md")
 # A note is read whole into a prompt or a reply, and a megabyte is far more than either can hold.
 LARGEST = 1_000_000
 _PRIVATE = 0o700
+_PUT_THE_FILE_HERE = "replace the link with the file"
 
 
 def note_name(name: object, present: Iterable[str] = ()) -> str:
@@ -192,15 +194,50 @@ class NoteFiles:
                 partial.unlink()
 
     def place(self, name: str) -> Path:
-        """Convert a note's name to a path; refuse a path that contains a link."""
+        """Convert a note's name to the path of its real file; refuse a link that leads outside or to another note."""
+        if (own := self.own_name(name)) != name:
+            raise Rejected(f"{name} is a link to the note {own}", hint=f"use {own}")
+        return self.root / self._real_name(name)
+
+    def own_name(self, name: str) -> str:
+        """Return the name of the note to which a name leads."""
+        real = self._real_name(name)
+        if real in KNOWN:
+            return real
+        if name in KNOWN:
+            return name
+        if standard := self._by_standard_name().get(real):
+            return standard
+        if real != name and (problem := problem_of(real)):
+            raise Rejected(f"{name} is a link to {real}, which is no note: {problem}", hint=_PUT_THE_FILE_HERE)
+        return real
+
+    def _by_standard_name(self) -> dict[str, str]:
+        """Map the files to which standard notes are links to the names of these notes."""
+        found: dict[str, str] = {}
+        for name in KNOWN:
+            if (self.root / name).is_symlink():
+                with suppress(Rejected):
+                    found.setdefault(self._real_name(name), name)
+        return found
+
+    def _real_name(self, name: str) -> str:
+        """Follow the links of a name inside the directory, at any level."""
         where = self.root / name
-        # The whole real path is compared, because a linked folder leads outside as well.
-        if os.path.realpath(where) != str(where):
-            raise Rejected(f"{name} is a link, or is inside a linked folder", hint="replace it with a file")
-        return where
+        real = Path(os.path.realpath(where))
+        if real == where:
+            return name
+        if not real.is_relative_to(self.root):
+            raise Rejected(f"{name} is a link to a place outside the notes", hint=_PUT_THE_FILE_HERE)
+        parts = real.relative_to(self.root).parts
+        if any(part.startswith(".") for part in parts):
+            raise Rejected(f"{name} is a link into a hidden folder", hint=_PUT_THE_FILE_HERE)
+        return "/".join(parts)
 
     def look(self, name: str) -> FileText | None:
-        """Read a note's file; None if there is none."""
+        """Read a note's file; None if there is none, or if it is that of another note."""
+        if self.own_name(name) != name:
+            return None
         try:
             # O_NONBLOCK: opening a named pipe would otherwise wait for a writer, before the check for a regular file.
             handle = os.open(self.place(name), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -218,24 +255,36 @@ class NoteFiles:
                 raise Rejected(f"{name} is larger than {LARGEST:,} bytes", hint="split it")
             return FileText(_text_of(opened.read(), name), _stamp_of(status))
 
+    def _is_listed(self, path: str, entry: os.DirEntry[str]) -> bool:
+        """Check whether a link is a standard note; any other inside leads to what is listed by its own name."""
+        own = self.own_name(path) if not entry.is_dir() else self._real_name(path)
+        if not entry.is_dir() and not entry.is_file():
+            raise Rejected(f"{path} is a link to a file that does not exist", hint="remove the link, or make the file")
+        return own == path
+
     def stamps(self) -> tuple[dict[str, FileStamp], list[str]]:
         """List every note's file with its stamp, and the files that cannot be notes."""
         found: dict[str, FileStamp] = {}
         problems: list[str] = []
         spellings: dict[str, str] = {}
+        behind = self._by_standard_name()
         for path, entry in self._walk("", _DEEPEST):
             if len(found) >= MOST_FILES:
                 problems.append(f"there are more than {MOST_FILES:,} files; the others are left out")
                 break
             try:
+                if path in behind and behind[path] != path:
+                    continue
+                if entry.is_symlink() and not self._is_listed(path, entry):
+                    continue
                 name = note_name(path)
                 if (twin := spellings.setdefault(path.casefold(), path)) != path:
                     raise Rejected(f"{path!r} and {twin!r} are one file on some systems", hint="rename one of them")
                 if entry.is_dir(follow_symlinks=False):
                     raise Rejected(f"{path!r} is a folder, although it is called like a note", hint="rename it")
-                if entry.is_symlink() or name != path:
-                    raise Rejected(f"{path!r} is a link" if entry.is_symlink() else f"{path!r} should be called {name}")
-                found[path] = _stamp_of(entry.stat(follow_symlinks=False))
+                if name != path:
+                    raise Rejected(f"{path!r} should be called {name}")
+                found[path] = _stamp_of(entry.stat())
             except FileNotFoundError:
                 continue
             except EverloomError as error:
@@ -268,9 +317,9 @@ class NoteFiles:
                 hint = f"use {twin!r}, or rename it"
                 raise Rejected(f"{part!r} and {twin!r} are one file on some systems", hint=hint)
             folder = here
-            if here == where and here.exists() and not here.is_file():
+            if here == self.root / name and here.exists() and not here.is_file():
                 raise Rejected(f"{name} is not a regular file", hint="move it away; notes are files")
-            if here != where and here.exists() and not here.is_dir():
+            if here != self.root / name and here.exists() and not here.is_dir():
                 raise Rejected(f"{part} is a file, so {name} cannot be in a folder of that name", hint="rename it")
         return where
 
@@ -279,18 +328,23 @@ class NoteFiles:
 
     def put(self, name: str, body: str) -> None:
         """Write a note's file; an empty body removes it."""
-        where = self.check_room(name)
         if not body:
-            with suppress(FileNotFoundError):
+            self._remove(name)
+            return
+        where = self.check_room(name)
+        with writing(where):
+            where.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        write_whole(where, body.encode())
+
+    def _remove(self, name: str) -> None:
+        """Remove a note's file; of a link that leads to no file of this note, only the link."""
+        files = [self.root / name]
+        with suppress(Rejected):
+            files.append(self.place(name))
+        for where in dict.fromkeys(files):
+            with writing(where), suppress(FileNotFoundError):
                 where.unlink()
                 fsync_directory(where.parent)
-            return
-        try:
-            where.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-        except OSError as error:
-            hint = "a file may have the name of the folder, or permission is missing"
-            raise StoreError(f"cannot create a folder for {name}: {error.strerror}", hint=hint) from error
-        write_whole(where, body.encode())
 
 
 def _twin_in(folder: Path, part: str) -> str | None:

@@ -334,7 +334,7 @@ class Notes:
                     continue
                 if note.state != (known if coming is None else coming):
                     changed.append(name)
-            self.problems = tuple(problems)
+            self.problems = tuple(dict.fromkeys(problems))
             return changed
 
     def signature(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -409,7 +409,7 @@ class Notes:
         return self._sync.change(name, author, held, also, once)
 
     def _named(self, name: str) -> str:
-        return note_name(name, self._sync.hashes())
+        return self._sync.files.own_name(note_name(name, self._sync.hashes()))
 
 
 def _is_replaceable(note: OpenNote) -> bool:

@@ -39,7 +39,7 @@ from everloom.mind.notes.status import restamp_edited
 from everloom.mind.ports import MindSetup
 from everloom.store import Row, Unit
 from everloom.store.claims import check_original, claim
-from everloom.store.files import make_private
+from everloom.store.files import check_space, make_private
 
 Author = Literal["agent", "person"]
 # What else belongs into the transaction that stores a version; it is given the number of that version.
@@ -346,6 +346,7 @@ class NoteSync:
             self.files.check_room(name)
             if note.version is not None and body == note.body:
                 return note.version
+            check_space(self.files.root, len(body.encode()))
             if name == SOUL:
                 if note.version is not None and once.was_begun(self._op) == digest(note.body):
                     return note.version
