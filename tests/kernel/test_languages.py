@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from importlib import import_module
 from itertools import product
+from pkgutil import walk_packages
 
 import pytest
 
+import everloom.kernel
+from everloom.episodic.patrol.prototypes import shipped_prototypes
 from everloom.kernel.search.languages import ADDRESSED, FIRST_PERSON, REQUESTS, WISHES
-from everloom.kernel.texts import analyse, indexed, language_of, stem
+from everloom.kernel.texts import LANGUAGES, Language, analyse, by_language, indexed, language_of, stem
 
 
 @pytest.mark.parametrize(
@@ -213,3 +218,28 @@ def test_stems_are_the_ones_that_stores_hold(language: str, beginnings: str, end
     made = ["".join(parts) for parts in product(starts, ["", *starts], ["", *endings.split()])]
     stems = " ".join(stem(word, language) for word in made)
     assert hashlib.sha256(stems.encode()).hexdigest()[:16] == digest, "other stems need a migration, like 0012"
+
+
+# Of the tables that are keyed by language, those that say so little of the others that these have no row.
+PARTIAL = {"_LETTERS_OF"}
+
+
+def test_every_table_has_a_row_for_every_language() -> None:
+    found = {}
+    for module in walk_packages(everloom.kernel.__path__, "everloom.kernel."):
+        for name, value in vars(import_module(module.name)).items():
+            if isinstance(value, Mapping) and len(value) > 1 and set(value) <= set(LANGUAGES):
+                found[name] = set(value)
+    assert {"CALENDARS", "_STEMMERS"} <= found.keys()
+    assert {name for name, rows in found.items() if rows != set(LANGUAGES)} == PARTIAL
+    assert shipped_prototypes().keys() >= {""}
+    with pytest.raises(LookupError, match="no row for de, fr"):
+        by_language({"en": 1})
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_can_be_used_wherever_a_language_is_given(language: Language) -> None:
+    text = "iPhone 15, Müller's café, été; телефон هاتف फोन 手机 電話です 전화 טלפון โทรศัพท์ τηλέφωνο 🙂"
+    assert "iphon" in {word.removesuffix("\u00b7")[:5] for word in analyse(text, language)}
+    assert all(stem(word, language) for word in text.split())
+    assert all(phrases.spelled([language]) for phrases in (ADDRESSED, FIRST_PERSON, REQUESTS, WISHES))

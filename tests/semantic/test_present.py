@@ -43,6 +43,12 @@ def said(*texts: str, answers: float = 0.6, subject: str = "Maya", same_day: boo
         ("玛雅住在哪里", "玛雅住在里斯本。", "玛雅搬到了波尔图。"),
         ("أين تعيش مايا؟", "مايا تعيش في لشبونة.", "مايا انتقلت إلى بورتو."),
         ("माया कहाँ रहती है?", "माया लिस्बन में रहती है।", "माया अब पोर्टो में रहती है।"),
+        ("Maya的相机是什么？", "Maya的相机是Canon R5。", "Maya的相机是Nikon Z8。"),
+        ("Mayaの車は何ですか", "Mayaの車はToyota Yarisです。", "Mayaの車はVolvo EX30です。"),
+        ("ما هي سيارة Maya؟", "سيارة Maya هي Toyota Yaris.", "سيارة Maya هي Volvo EX30."),
+        ("Maya की कार क्या है?", "Maya की कार Toyota Yaris है।", "Maya की कार Volvo EX30 है।"),
+        ("รถของ Maya คืออะไร", "รถของ Maya คือ Toyota 4", "รถของ Maya คือ Volvo 30"),
+        ("What is Maya's laptop?", "Maya's laptop is a ThinkPad X1.", "Maya's laptop is an old Dell 7440 from work."),
     ],
 )
 def test_the_newest_leads_and_names_the_earlier(question: str, before: str, after: str) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from everloom.bench.conversations import SampleConversation, SampleTurn
 from everloom.kernel.search import Document, Findings, Recipe
-from everloom.kernel.texts import STOP_WORDS
+from everloom.kernel.texts import stop_words
 from everloom.loom import Workspace, open_loom
 from everloom.models.embed import EmbeddingTask
 from everloom.semantic.arguments import MOST_OBSERVATIONS, NewObservation
@@ -166,7 +166,7 @@ def read_words(conversation: SampleConversation) -> Iterator[Mapping[str, Readin
 
     def ask(question: str) -> Reply:
         # Without stop words, as everloom does it: the baseline must not lose because of "the" and "what".
-        words = [word for word in re.findall(r"\w+", question.lower()) if word not in STOP_WORDS]
+        words = [word for word in re.findall(r"\w+", question.lower()) if word not in stop_words("en")]
         if not words:
             return Reply(())
         query = " OR ".join(f'"{word}"' for word in words)

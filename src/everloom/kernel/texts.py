@@ -13,12 +13,16 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from everloom.errors import Rejected
 from everloom.glyphs import deceptive
 
 T = TypeVar("T")
+# Every language that `language_of` can detect. Other scripts, such as Thai and Hebrew, count as undecided.
+Language = Literal["en", "de", "fr", "es", "ru", "ja", "zh", "ar", "hi"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+Undecided = Literal[""]
 
 # A memory is a statement, not a library: larger texts have to be split by the caller.
 LONGEST_TEXT = 200_000
@@ -67,80 +71,18 @@ _UNACCENTED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "œ": "oe", "æ": 
 _ACCENT = re.compile("[\u0300-\u036f]")
 
 
+def by_language(rows: Mapping[Language, T], *default: T) -> Mapping[Language, T]:
+    """Return a table with a row for every language; one without a row has the default, and without a default fails."""
+    missing = [code for code in LANGUAGES if code not in rows]
+    if missing and not default:
+        raise LookupError(f"the table has no row for {', '.join(missing)}")
+    return {**dict.fromkeys(missing, *default), **rows}
+
+
 def _listed(words: str) -> frozenset[str]:
     return frozenset(words.casefold().split())
 
 
-# The words of every document are stored with it: after a change to this list, to the stemmers or to the patterns above,
-# questions no longer match older documents until these are indexed again. Such a change needs a migration like 0012,
-# which marks them for the task `words`. The last rows are what contractions leave when their ending is cut off
-# ("don't") or when they are written without an apostrophe ("theyre").
-STOP_WORDS = _listed(
-    """a about above after again against all am an and any are as at be because been before being below between both
-    but by can could did do does doing down during each few for from further had has have having he her here
-    hers herself him himself his how i if in into is it its itself just me more most my myself no nor not now of
-    off on once only or other our ours ourselves out over own same she should so some such than that the their
-    theirs them themselves then there these they this those through to too under until up us very was we were
-    what when where which while who whom why will with would you your yours yourself yourselves don doesn didn
-    isn aren wasn weren hasn haven hadn won wouldn couldn shouldn ain ll ve re im ive id ill youre hes shes
-    theyre weve"""
-)
-
-# The most frequent words of the other languages tell which language a text is in, and say nothing else in it. In
-# another one they may say something: the German "die" and "war", the French "car" and "son".
-_STOP_WORDS_OF = {
-    "en": STOP_WORDS,
-    "de": _listed("""aber alle allem allen aller alles als also am an ander andere anderem anderen anderer
-        anderes auch auf aus bei beim bin bis bist da dabei damit dann das dass daß dein deine deinem deinen
-        deiner dem den denn der des dessen dich die dies diese diesem diesen dieser dieses dir doch dort du
-        durch ein eine einem einen einer eines einige er es etwas euch euer eure für gegen gewesen hab habe
-        haben habt hast hat hatte hatten hattest hier hin hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer
-        ihres im in indem ins ist ja jede jedem jeden jeder jedes jene jener jetzt kann kannst kein keine keinem
-        keinen keiner können könnte mal man manche mein meine meinem meinen meiner meines mich mir mit muss
-        musste nach nicht nichts noch nun nur ob oder ohne schon sehr sein seine seinem seinen seiner seines
-        seit selbst sich sie sind so solche soll sollte sondern sonst über um und uns unser unsere unserem
-        unseren unter viel vom von vor war waren warum was weil welche welchem welchen welcher welches wem wen
-        wenn wer werde werden wessen wie wieder wieso will wir wird wirst wo wollen wollte wurde wurden während
-        wann woher wohin wofür womit würde würden zu zum zur zwar zwischen gibt gab heißt"""),
-    "fr": _listed(
-        """à ai aie ainsi alors as au aucun aucune aura aussi autre autres aux avaient avais avait avant avec avez
-        avoir avons ça car ce ceci cela celle celles celui ces cet cette ceux chez comme comment dans de
-        déjà depuis des dont du elle elles en encore entre es est et étaient étais était étant été être eu
-        eux fait faut ici il ils je jusqu jusque la laquelle le lequel les lesquels leur leurs lui ma mais
-        me même mes moi moins mon ne ni nos notre nous on ont ou où par parce pas pendant peu peut plus
-        pour pourquoi près puis qu quand que quel quelle quelles quels quelque qui quoi sa sans se sera
-        ses seulement si sommes son sont sous suis sur ta te tes toi ton tous tout toute toutes très tu un
-        une vers voici voilà vos votre vous y quelqu lors lorsque puisque chaque afin donc"""
-    ),
-    "es": _listed("""a al algo algún alguna algunas alguno algunos ante antes aquel aquella aquí así aún aunque
-        bajo bien cada casi como cómo con contra cual cuál cuáles cuando cuándo cuanto cuánto cuánta cuántas
-        cuántos de del desde donde dónde dos durante e el él ella ellas ellos en entre era eran eres es esa esas
-        ese eso esos esta está estaba estaban estamos están estar estas este esto estos estoy fue fueron ha
-        había habían han has hasta hay he la las le les lo los me mi mí mientras mis mucho mucha muchas muchos
-        muy nada ni no nos nosotros nuestra nuestras nuestro nuestros o os otra otras otro otros para pero poco
-        por porque pues que qué quien quién quiénes se sea según ser si sí sido sin sobre sois somos son soy su
-        sus también tampoco tan te tiene tienen toda todas todo todos tu tú tus u un una unas uno unos usted
-        ustedes y ya yo"""),
-    "ru": _listed("""а без был была были было быть в вам вами вас ваш ваша ваше ваши весь во вот все всего всех
-        вы где да для до его ее ей ему если есть еще ещё же за здесь и из или им ими их к как какая какие какое
-        какой каком какую когда кого ком кому который которая которое которые кто куда ли либо лишь между меня
-        мне много мной мог мои мой моя моё мое моего моей моем моих моим мою мы на над нам нами нас наш наша
-        наше наши нашего нашей не него нее ней нет ни нибудь них но ну о об один одна однако он она они оно от
-        очень по под почему при про с сам сама свое своего своей свои своих свой свою себе себя со так также
-        такой там те тебе тебя тем теперь то тобой тогда того тоже той только том тот три тут ты твой твоя твои
-        твое твоего твоей у уже чего чем через что чтобы чье чья эта эти это этого этой этом этот эту я сколько
-        зачем какого каких чей"""),
-    "ar": _listed("""في من الى على عن مع هذا هذه ذلك تلك التي الذي الذين هو هي هم هن انا نحن انت انتم كان كانت
-        كانوا يكون تكون ما ماذا متى اين كيف لماذا هل كم اي لا لم لن ليس ليست قد و او ثم لكن ان اذا كل بعض عند
-        عندما بعد قبل بين حتى منذ الا غير به بها له لها لهم لي لك لنا فيه فيها منه منها عليه عليها هنا هناك ايضا
-        كما اما يا فقد وقد كنت كنا"""),
-    "hi": _listed("""का के की को में है हैं से पर और या यह ये वह वे एक इस उस इन उन ने भी ही तो था थी थे हो हूं
-        हुआ हुई हुए होता होती होते कर करके किया क्या कौन कब कहां कैसे क्यों कितना कितनी कितने किस किसे किसने
-        किसका किसकी मैं मैंने मुझे मेरा मेरी मेरे हम हमें हमने हमारा हमारी हमारे आप आपने आपको आपका आपकी आपके तुम
-        तुमने तुम्हें तुम्हारा तुम्हारी तुम्हारे उसका उसकी उसके उसने उसे उनका उनकी उनके उन्हें उन्होंने इसका
-        इसकी इसके जो जब तब तक अब लिए साथ बाद पहले नहीं न मत कि अपना अपनी अपने गया गई गए रहा रही रहे कोई कुछ वाला
-        वाली वाले यहां वहां"""),
-}
 # Grammar that is written into the run of a sentence: characters of Chinese, pairs of hiragana.
 _HAN_STOPS = (
     "为什么|為什麼|什么|什麼|怎么|怎麼|哪里|哪裡|哪儿|多少|我们|你们|他们|她们|"
@@ -152,9 +94,9 @@ _HIRAGANA_STOPS = """ですか でした でしょう ですが ますか まし
     だれ いつ なぜ なに どの どう どれ どんな いくつ いくら どちら わたし あなた くれ ください について それ これ
     あれ その この もう たか みま みました きました りました いました"""
 # The languages of one script that have to be told apart, and letters that only some of them use.
-LANGUAGES_IN_LATIN = ("en", "de", "fr", "es")
-_LETTERS_OF = {"de": "äöü", "fr": "àâçèêëîïôœùû", "es": "ñáíóú"}
-_SCRIPTS = (
+LANGUAGES_IN_LATIN: tuple[Language, ...] = ("en", "de", "fr", "es")
+_LETTERS_OF: Mapping[Language, str] = {"de": "äöü", "fr": "àâçèêëîïôœùû", "es": "ñáíóú"}
+_SCRIPTS: tuple[tuple[Language, str], ...] = (
     ("ja", "\u3040-\u30ff"),
     ("zh", _HAN),
     ("ru", "\u0400-\u052f"),
@@ -171,7 +113,11 @@ _GERMAN_ARTICLES = _listed(
 _BEFORE_NOUN = re.compile(r"(?:\A[^\W_A-ZÄÖÜ]\w*e[mnrs]?|\A[A-ZÄÖÜ]\w+s|\Azwei|\Adrei|\Avier|\A\d+)\Z")
 # Ends the stems of the other Latin languages: the German stem of "Peter" is not the English word "pet".
 _FOREIGN = "\u00b7"
-_STEMMERS = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "ru": "russian", "hi": "hindi"}
+_STEMMERS = by_language(
+    {"en": "english", "de": "german", "fr": "french", "es": "spanish", "ru": "russian", "hi": "hindi"}, "english"
+)
+# In a text of another script, Latin words are read as English ones; so the index has them, too.
+_LATIN_IN = by_language({code: code for code in LANGUAGES_IN_LATIN}, "en")
 # A language is read off the beginning of a text, where it is as clear as in the whole.
 _BEGINNING = 2_000
 # By so many votes English leads in a text that is surely English.
@@ -267,7 +213,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def analyse(text: str, language: str = "") -> list[str]:
+def analyse(text: str, language: Language | Undecided = "") -> list[str]:
     """Split a question into its words, in order: one for each, in its own language unless another one is given."""
     return [word for _, words in _asked(text, language) for word in words]
 
@@ -283,7 +229,7 @@ def indexed(text: str) -> list[str]:
         return []
     spoken = _leading(votes) or "en"
     others = max(votes[code] for code in LANGUAGES_IN_LATIN if code != "en")
-    languages = ("en",) if votes["en"] >= others + _SURE else LANGUAGES_IN_LATIN
+    languages: tuple[Language, ...] = ("en",) if votes["en"] >= others + _SURE else LANGUAGES_IN_LATIN
     read = _reader(languages, spoken)
     return [
         word for token in tokens for word in (read(token) if token[0] < _FIRST_UNSPACED else _pairs(token, singly=True))
@@ -291,7 +237,7 @@ def indexed(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def language_of(text: str) -> str:
+def language_of(text: str) -> Language | Undecided:
     """Tell the language of a text: by its script, or by its stop words and letters; empty if nothing tells."""
     beginning = unicodedata.normalize("NFKC", text[:_BEGINNING])
     if not beginning.isascii():
@@ -314,7 +260,7 @@ def spellings(text: str) -> dict[str, str]:
     return found
 
 
-def _asked(text: str, language: str = "") -> Iterator[tuple[str, Sequence[str]]]:
+def _asked(text: str, language: Language | Undecided = "") -> Iterator[tuple[str, Sequence[str]]]:
     """Yield each token of a question with its words."""
     tokens, votes = _heard(text)
     spoken = language or _leading(votes) or "en"
@@ -331,7 +277,7 @@ def _asked(text: str, language: str = "") -> Iterator[tuple[str, Sequence[str]]]
         before = token
 
 
-def _is_name_after(before: str, spoken: str) -> bool:
+def _is_name_after(before: str, spoken: Language) -> bool:
     """Return whether a word with a capital is a name: inside a French or Spanish sentence always.
 
     In German it may be any noun. A noun follows an article, an adjective, a number or somebody whose it is; a name
@@ -340,14 +286,14 @@ def _is_name_after(before: str, spoken: str) -> bool:
     if spoken != "de":
         return True
     word = before.casefold()
-    if word in _STOP_WORDS_OF["de"]:
+    if word in stop_words("de"):
         return word not in _GERMAN_ARTICLES
     return _BEFORE_NOUN.search(before) is None
 
 
 # Kept for a moment: what is split into words is asked for its language, too. Only a few, as they may be long.
 @lru_cache(maxsize=4)
-def _heard(text: str) -> tuple[list[str], dict[str, int]]:
+def _heard(text: str) -> tuple[list[str], dict[Language, int]]:
     """Split a text into tokens, and count what speaks for each Latin language."""
     if text.isascii():
         tokens = _PLAIN_TOKEN.findall(text)
@@ -356,7 +302,7 @@ def _heard(text: str) -> tuple[list[str], dict[str, int]]:
     return tokens, _votes(tokens)
 
 
-def _votes(tokens: Sequence[str]) -> dict[str, int]:
+def _votes(tokens: Sequence[str]) -> dict[Language, int]:
     """Count what speaks for each Latin language: its stop words and its letters."""
     votes = dict.fromkeys(LANGUAGES_IN_LATIN, 0)
     known = _voters()
@@ -374,18 +320,18 @@ def _votes(tokens: Sequence[str]) -> dict[str, int]:
     return votes
 
 
-def _leading(votes: Mapping[str, int]) -> str:
+def _leading(votes: Mapping[Language, int]) -> Language | Undecided:
     """Choose the language with most votes, English first among equals; empty if none has two."""
     best = max(votes, key=votes.__getitem__)
     return best if votes[best] > 1 else ""
 
 
 @cache
-def _voters() -> dict[str, tuple[str, ...]]:
+def _voters() -> dict[str, tuple[Language, ...]]:
     """Map each stop word, written small or with a capital, to its languages: twice, if no other uses the word."""
-    known: dict[str, tuple[str, ...]] = {}
+    known: dict[str, tuple[Language, ...]] = {}
     for code in LANGUAGES_IN_LATIN:
-        for word in _STOP_WORDS_OF[code]:
+        for word in stop_words(code):
             known[word] = (*known.get(word, ()), code)
     weak = _WEAK.union(word for word, codes in known.items() if len(codes) > 1)
     known |= {word: codes * 2 for word, codes in known.items() if word not in weak}
@@ -395,10 +341,25 @@ def _voters() -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def _stop_words(language: str) -> frozenset[str]:
+def _stop_word_table() -> Mapping[Language, frozenset[str]]:
+    from importlib.resources import files  # noqa: PLC0415  checking a name needs no words
+    from tomllib import loads  # noqa: PLC0415
+
+    rows = loads((files("everloom.kernel") / "stop_words.toml").read_text(encoding="utf-8"))
+    # Chinese and Japanese have no words to list; their grammar is cut out of each run of characters.
+    return by_language({code: _listed(rows[code]) for code in LANGUAGES if code in rows}, frozenset())
+
+
+def stop_words(language: Language) -> frozenset[str]:
+    """Return the words that say nothing in a language but which one it is."""
+    return _stop_word_table()[language]
+
+
+@cache
+def _without_meaning(language: Language) -> frozenset[str]:
     """Return the words without meaning in a language, English ones always, and those of every other script."""
-    codes = {"en", "ru", "ar", "hi", language} & _STOP_WORDS_OF.keys()
-    return frozenset(word.translate(_SAME) for code in codes for word in _STOP_WORDS_OF[code])
+    codes: set[Language] = {"en", "ru", "ar", "hi", language}
+    return frozenset(word.translate(_SAME) for code in codes for word in stop_words(code))
 
 
 def _pairs(run: str, *, singly: bool) -> Iterator[str]:
@@ -431,27 +392,27 @@ def _hiragana_stops() -> frozenset[str]:
 
 
 @cache
-def _reader(languages: tuple[str, ...], spoken: str) -> Callable[[str], tuple[str, ...]]:
+def _reader(languages: tuple[Language, ...], spoken: Language) -> Callable[[str], tuple[str, ...]]:
     """Return the function that reads a token; it remembers what it has read, because stemming is slow."""
     return lru_cache(maxsize=100_000)(partial(_read_token, languages=languages, spoken=spoken))
 
 
-def _read_token(token: str, languages: tuple[str, ...], spoken: str) -> tuple[str, ...]:
+def _read_token(token: str, languages: tuple[Language, ...], spoken: Language) -> tuple[str, ...]:
     """Reduce a token to its words: a possessive or contraction loses its ending, and a stop word yields nothing."""
     parts = _APOSTROPHE.split(_compiled(_POINT).sub("", token.casefold()))
     if len(parts) > 1:
         *before, last = parts
         parts = [*(part for part in before if part not in _ELIDED), *([] if last in _TAILS else [last])]
-    stops = _stop_words(spoken)
+    stops = _without_meaning(spoken)
     kept = [part[:LONGEST_WORD] for part in parts if part and part not in stops]
     return tuple(dict.fromkeys(stem(part, code)[:LONGEST_WORD] for part in kept for code in languages))
 
 
-def stem(word: str, language: str = "en") -> str:
-    """Reduce a word to its stem: in a Latin language the one that is given, otherwise that of its script."""
+def stem(word: str, language: Language = "en") -> str:
+    """Reduce a word to its stem: in Latin letters that of the language, otherwise that of its script."""
     first = word[0]
     if first < "\u0250" or "\u1e00" <= first < "\u1f00":
-        return _latin_stem(word, language)
+        return _latin_stem(word, _LATIN_IN[language])
     if "\u0400" <= first < "\u0530":
         return _snowball(word, "ru")
     if "\u0900" <= first < "\u0980":
@@ -460,7 +421,7 @@ def stem(word: str, language: str = "en") -> str:
     return _arabic_stem(word) if "\u0600" <= first < "\u0700" else word
 
 
-def _latin_stem(word: str, language: str) -> str:
+def _latin_stem(word: str, language: Language) -> str:
     """Stem a word and drop its accents. In English they go first: its stemmer does not know them."""
     if not word.isalpha():
         return unaccented(word)
@@ -486,14 +447,14 @@ def _arabic_stem(word: str) -> str:
     return _ARABIC_ENDING.sub("", _ARABIC_BEGINNING.sub("", word))
 
 
-def _snowball(word: str, language: str) -> str:
+def _snowball(word: str, language: Language) -> str:
     # The stemmer stores the word it works on in itself, so threads must take turns.
     with _stemmer_turn:
         return str(_stemmer(language).stemWord(word))
 
 
 @cache
-def _stemmer(language: str) -> Any:
+def _stemmer(language: Language) -> Any:
     from Stemmer import Stemmer  # noqa: PLC0415  checking a name needs no stems
 
     # Without a memory of its own: a reader has one.

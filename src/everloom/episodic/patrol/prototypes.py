@@ -31,7 +31,7 @@ def resembling_private(run: PatrolRun, texts: Mapping[int, str], vectors: Mappin
     spoken: dict[str, list[int]] = {}
     for item in texts:
         if item in vectors:
-            code = language_of(texts[item])
+            code: str = language_of(texts[item])
             spoken.setdefault(code if code in sentences else _ANY, []).append(item)
     private: set[int] = set()
     for code, items in spoken.items():

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from everloom.kernel.texts import LANGUAGES_IN_LATIN, language_of
+from everloom.kernel.texts import LANGUAGES_IN_LATIN, Language, by_language, language_of
 
 # Python counts the vowel signs of Hindi and Arabic as no part of a word, so the ends of words are spelled out.
 _LETTER = r"[\w\u0300-\u036f\u064b-\u065f\u0670\u0900-\u0963]"
@@ -29,8 +29,8 @@ class Phrases:
 
     __slots__ = ("_is_opening", "_rows")
 
-    def __init__(self, rows: Mapping[str, str], *, is_opening: bool = False) -> None:
-        self._rows = rows
+    def __init__(self, rows: Mapping[Language, str], *, is_opening: bool = False) -> None:
+        self._rows = by_language(rows)
         self._is_opening = is_opening
 
     def search(self, text: str) -> re.Match[str] | None:
@@ -50,14 +50,14 @@ class Phrases:
         if text.isascii():
             return _compiled(self, latin)
         # Han alone is read as Chinese: a Japanese sentence is never without kana.
-        han = "ja" if _KANA.search(text) else "zh"
+        han: Language = "ja" if _KANA.search(text) else "zh"
         return _compiled(self, (*latin, han, "ru", "ar", "hi"))
 
-    def spelled(self, languages: Iterable[str]) -> str:
+    def spelled(self, languages: Iterable[Language]) -> str:
         """Return the regular expression for some of the languages."""
         return "|".join(self._edged(language, _spelled(self._rows[language])) for language in languages)
 
-    def _edged(self, language: str, row: str) -> str:
+    def _edged(self, language: Language, row: str) -> str:
         if language in _UNSPACED:
             return f"(?:{row})"
         before = _CLITICS if language == "ar" else ""
@@ -66,19 +66,19 @@ class Phrases:
         return f"(?:{whole(f'{before}(?:{row})', language)})"
 
 
-def languages_in(text: str) -> tuple[str, ...]:
+def languages_in(text: str) -> tuple[Language, ...]:
     """Return the language of a text, or the Latin ones if it does not tell."""
     known = language_of(text)
     return (known,) if known else LANGUAGES_IN_LATIN
 
 
-def whole(pattern: str, language: str) -> str:
+def whole(pattern: str, language: Language) -> str:
     """Let a regular expression match whole words only, in a language that has spaces between them."""
     return pattern if language in _UNSPACED else f"(?<!{_LETTER})(?:{pattern})(?!{_LETTER})"
 
 
 @cache
-def _compiled(phrases: Phrases, languages: tuple[str, ...]) -> re.Pattern[str]:
+def _compiled(phrases: Phrases, languages: tuple[Language, ...]) -> re.Pattern[str]:
     return re.compile(phrases.spelled(languages), re.IGNORECASE)
 
 
@@ -224,7 +224,7 @@ class Calendar(NamedTuple):
 
 
 # The forms of one kind are separated by lines. "which" is a last or this week; "then" is a month of last year.
-CALENDARS = {
+CALENDARS: Mapping[Language, Calendar] = {
     "en": Calendar(
         months="""jan(?:uary)? feb(?:ruary)? mar(?:ch)? apr(?:il)? may june? july? aug(?:ust)? sept?(?:ember)?
             oct(?:ober)?
@@ -455,3 +455,4 @@ CALENDARS = {
         },
     ),
 }
+by_language(CALENDARS)  # fails at import if a language has no calendar

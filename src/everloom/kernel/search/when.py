@@ -20,7 +20,7 @@ import numpy.typing as npt
 from everloom.clock import to_micros
 from everloom.kernel.search.fusion import Column
 from everloom.kernel.search.languages import CALENDARS, languages_in, whole
-from everloom.kernel.texts import language_of
+from everloom.kernel.texts import Language, language_of
 
 Moments = npt.NDArray[np.int64]
 # What a phrase says: places in the tables of its calendar, counts, days and years.
@@ -138,7 +138,7 @@ def _anchor() -> re.Pattern[str]:
 
 
 @cache
-def _forms(language: str) -> Mapping[str, Sequence[re.Pattern[str]]]:
+def _forms(language: Language) -> Mapping[str, Sequence[re.Pattern[str]]]:
     """Compile the ways in which a language tells each kind of time."""
     lines = {kind: forms.splitlines() for kind, forms in CALENDARS[language].forms.items()}
     spelled = {
@@ -151,13 +151,13 @@ def _forms(language: str) -> Mapping[str, Sequence[re.Pattern[str]]]:
 
 
 @cache
-def _words(language: str, table: str) -> Sequence[str]:
+def _words(language: Language, table: str) -> Sequence[str]:
     """Return the words of one of a calendar's tables."""
     words = unicodedata.normalize("NFKC", getattr(CALENDARS[language], table))
     return [word.replace("_", " ") for word in words.split()]
 
 
-def _group(language: str, name: str) -> str:
+def _group(language: Language, name: str) -> str:
     """Return the regular expression for one of the names in a form."""
     if name in _NUMBERS:
         return f"(?P<{name.lower()}>{_NUMBERS[name]})"
@@ -168,7 +168,7 @@ def _group(language: str, name: str) -> str:
     return rf"(?P<{name.lower()}>\d{{1,3}}|{words})" if name == "COUNT" else f"(?P<{name.lower()}>{words})"
 
 
-def _told(language: str, match: re.Match[str]) -> dict[str, int]:
+def _told(language: Language, match: re.Match[str]) -> dict[str, int]:
     """Turn the words of a match into numbers: places in the tables of the calendar, counts, days and years."""
     told: dict[str, int] = {}
     for name, word in match.groupdict().items():

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import product
+from itertools import product, takewhile
 
 from everloom.kernel.texts import analyse, language_of
 from everloom.semantic.recall.signs import CHANGE, NOW, ONE_ANSWER, PAST, STATES
@@ -23,7 +23,11 @@ _ALIKE = 0.45
 _ALIKE_CHANGED = 0.2
 # More than so many that differ are a series of events, such as the entries of a log, and no contradiction.
 _MOST_DISPUTED = 3
+# A name or number in which two statements differ, such as "Pixel 9", has at most so many characters.
+_LONGEST_NAME = 40
+_LATIN, _NOT_LATIN = re.compile("[A-Za-z]"), re.compile(r"[^\W\d\u0000-\u036f\u1e00-\u1eff]")
 _TOKEN = re.compile(r"[^\W_]+")
+_CUT_END, _CUT_BEGINNING = re.compile(r"[^\W\u0e00-\U0010ffff]+\Z"), re.compile(r"\A[^\W\u0e00-\U0010ffff]+")
 _SENTENCE_END = re.compile(r"[.;!?。；！？।؟\n]+\s*")
 
 
@@ -115,7 +119,8 @@ class _Asked:
         shared = (terms & words) - names
         if not shared or not shared <= others or not other.fits or not is_near:
             return False
-        return _likeness(lead, other) >= (_ALIKE_CHANGED if _says_a_change(lead, other) else _ALIKE)
+        alike = _ALIKE_CHANGED if _says_a_change(lead, other) else _ALIKE
+        return shared <= self.words(_common_frame(lead.text, other.text)) or _likeness(lead, other) >= alike
 
     def _is_state_of_both(self, other: Statement) -> bool:
         """Return whether the question asks for a state that both statements claim."""
@@ -143,6 +148,30 @@ def _likeness(one: Statement, other: Statement) -> float:
     pairs = product(*([_frame(part) - names for part in _SENTENCE_END.split(each.text)] for each in (one, other)))
     # Of long texts, the sentences that are most alike: only one of them is about what was asked.
     return max(len(ours & theirs) / max(1, len(ours | theirs)) for ours, theirs in pairs)
+
+
+def _common_frame(one: str, other: str) -> str:
+    """Return what two statements share around the one name or number in which they differ; empty if there is more.
+
+    Works on characters, because a name such as "Pixel 9" may be of another language than the words around it.
+    """
+    before = _shared_beginning(one, other)
+    after = _shared_beginning(one[before:][::-1], other[before:][::-1])
+    # A name may begin or end like the other one; a word that is cut is no word of the frame.
+    frame = f"{_CUT_END.sub('', one[:before])} {_CUT_BEGINNING.sub('', one[len(one) - after :])}"
+    values = [text[before : len(text) - after] for text in (one, other)]
+    return frame if all(_is_name_in(value, frame) for value in values) else ""
+
+
+def _shared_beginning(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _is_name_in(value: str, frame: str) -> bool:
+    """Return whether a value is short and has a digit, or is written in Latin letters within another script."""
+    if len(value) > _LONGEST_NAME or _SENTENCE_END.search(value):
+        return False
+    return any(map(str.isdigit, value)) or (_LATIN.search(value) is not None and _NOT_LATIN.search(frame) is not None)
 
 
 def _differ_in_a_number(one: Statement, other: Statement) -> bool:
