@@ -6,7 +6,6 @@ and notes documents. What COGX has no place for is told in the notes of its mani
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import UTC
 from itertools import groupby
@@ -18,6 +17,7 @@ from everloom.exports.folder import new_folder
 from everloom.exports.pages import paged, pairs
 from everloom.exports.results import ExportReport, Told, say_nothing
 from everloom.exports.rows import RowWriter
+from everloom.jsontext import to_json
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom
 from everloom.store import Row, Unit
@@ -54,7 +54,7 @@ def write_cogx(
                 continue
             with sink.writing(file) as put:
                 for record in _again(first, records):
-                    put((json.dumps(_masked(record, writer), ensure_ascii=False) + "\n").encode())
+                    put((to_json(_masked(record, writer)) + "\n").encode())
                     counts[kind] = counts.get(kind, 0) + 1
                     told(kind, 1)
         manifest = {
@@ -65,7 +65,7 @@ def write_cogx(
             "notes": [f"left out: {each}" for each in _LOST],
         }
         with sink.writing("manifest.json") as put:
-            put((json.dumps(manifest, ensure_ascii=False, indent=2) + "\n").encode())
+            put((to_json(manifest, indent=2) + "\n").encode())
     size = sum(each.bytes for each in sink.sums.values())
     return ExportReport(Path(folder), "cogx", {info.name: counts}, len(sink.sums), size, writer.masked, _LOST)
 

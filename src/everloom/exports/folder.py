@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from everloom.errors import Conflict, NotFound, Rejected, file_error
 from everloom.exports.shape import FORMAT, FORMAT_VERSION
+from everloom.jsontext import to_json
 from everloom.store.files import fsync_directory
 
 MANIFEST = "manifest.json"
@@ -128,7 +129,7 @@ def write_manifest(sink: Sink, told: Mapping[str, Any]) -> None:
     files = {path: {"sha256": each.sha256, "bytes": each.bytes} for path, each in sorted(sink.sums.items())}
     whole = {"format": FORMAT, "format_version": FORMAT_VERSION, **told, "files": files}
     with sink.writing(MANIFEST) as put:
-        put((json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode())
+        put((to_json(whole, indent=1) + "\n").encode())
 
 
 class ExportFolder:

@@ -14,6 +14,7 @@ from typing import Any
 
 from everloom.errors import Rejected
 from everloom.exports.shape import STAND_INS, exported_columns
+from everloom.jsontext import to_json
 from everloom.secrets import masked
 from everloom.store.checksums import COLUMN, CONTENT, checksum_of, is_intact
 from everloom.store.contract import Value
@@ -54,7 +55,7 @@ class RowWriter:
             told[_DAMAGED] = True
             key = [str(row[name]) for name in CONTENT[table].key if name != "workspace_id"]
             self.damaged.append(" ".join([table, *key]))
-        return (json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+        return (to_json(told, separators=(",", ":")) + "\n").encode()
 
     def mask(self, text: str) -> str:
         """Replace the secrets in a text by marks; JSON inside it stays JSON."""
@@ -66,7 +67,7 @@ class RowWriter:
         self.masked += 1
         if text[0] in "{[":
             try:
-                return json.dumps(_mask_within(json.loads(text)), ensure_ascii=False)
+                return to_json(_mask_within(json.loads(text)))
             except ValueError:
                 return kept
         return kept

@@ -5,7 +5,6 @@ That format has names and sentences, and no times, origins or versions: much sta
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from everloom.exports.folder import new_folder
 from everloom.exports.pages import paged, pairs
 from everloom.exports.results import ExportReport, Told, say_nothing
 from everloom.exports.rows import RowWriter
+from everloom.jsontext import to_json
 from everloom.loom import Loom
 from everloom.store import Row, Unit
 
@@ -50,7 +50,7 @@ def write_server_memory(
             told("entities", 1)
         for first, kind, second in _relations(unit, memories):
             line = {"type": "relation", "from": first, "to": second, "relationType": kind}
-            put((json.dumps(line, ensure_ascii=False) + "\n").encode())
+            put((to_json(line) + "\n").encode())
             counts["relation"] += 1
             told("relations", 1)
     size = sum(each.bytes for each in sink.sums.values())
@@ -70,10 +70,10 @@ def _put_entity(
     put: Callable[[bytes], None], mask: Callable[[str], str], name: str, kind: str, texts: Iterator[str]
 ) -> None:
     """Write an entity piece by piece: a subject may have very many observations."""
-    head = json.dumps({"type": "entity", "name": name, "entityType": kind}, ensure_ascii=False)
+    head = to_json({"type": "entity", "name": name, "entityType": kind})
     put(f'{head[:-1]}, "observations": ['.encode())
     for place, text in enumerate(texts):
-        put((", " if place else "").encode() + json.dumps(mask(text), ensure_ascii=False).encode())
+        put((", " if place else "").encode() + to_json(mask(text)).encode())
     put(b"]}\n")
 
 

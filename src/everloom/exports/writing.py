@@ -6,7 +6,6 @@ export, so that the same memory is the same bytes, whichever engine holds it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from everloom.exports.results import ExportReport, Told, say_nothing
 from everloom.exports.rows import RowWriter
 from everloom.exports.shape import CALIBRATION, LEFT_OUT, exported_columns, exported_tables, is_worth_keeping
 from everloom.graph.files.disk import slug
+from everloom.jsontext import to_json
 from everloom.kernel.workspaces import NOWHERE, WorkspaceInfo
 from everloom.loom import Loom
 from everloom.store import Unit
@@ -150,7 +150,7 @@ def _write_shared(loom: Loom, sink: Sink) -> None:
         rows.sort(key=lambda row: str(row["model"]))
         with sink.writing(f"store/{CALIBRATION}.jsonl") as put:
             for row in rows:
-                put((json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n").encode())
+                put((to_json(row, separators=(",", ":")) + "\n").encode())
 
 
 def _description(done: WrittenWorkspace) -> dict[str, Any]:
@@ -191,4 +191,4 @@ def _folder_of(info: WorkspaceInfo, infos: Sequence[WorkspaceInfo]) -> str:
 
 def _write_json(sink: Sink, path: str, value: Mapping[str, Any]) -> None:
     with sink.writing(path) as put:
-        put((json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode())
+        put((to_json(value, indent=1) + "\n").encode())

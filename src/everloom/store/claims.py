@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from everloom.errors import Conflict, StoreConflict, StoreError
+from everloom.jsontext import to_json
 from everloom.store.files import locked, make_private, write_whole
 from everloom.store.sqlite.presence import mark_of
 
@@ -119,7 +120,7 @@ def _original(said: object, owner: Owner) -> Path | None:
 
 
 def _write(record: Path, said: Mapping[str, Any]) -> None:
-    text = json.dumps(said, ensure_ascii=False, indent=1)
+    text = to_json(said, indent=1)
     write_whole(record, f"{text}\n".encode())
 
 

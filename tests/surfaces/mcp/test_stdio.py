@@ -55,10 +55,14 @@ def test_nothing_but_the_protocol_is_written_to_stdout_and_the_end_of_input_ends
         "clientInfo": {"name": "t", "version": "1"},
     }
     lines = [json.dumps(request), '{"jsonrpc":"2.0","method":"notifications/initialized"}', "this is not JSON", "{}"]
+    # The id of a request comes back as it was sent; for some readers these characters end a line.
+    lines.append(json.dumps({"jsonrpc": "2.0", "id": "a\u2028b\u0085c", "method": "ping", "params": {}}))
     command = [*PROGRAM, "mcp", "--json", "--store", f"sqlite://{store}"]
     done = run(command, input="\n".join(lines) + "\n", env=environment(tmp_path))
     assert done.returncode == 0
-    assert [json.loads(line)["jsonrpc"] for line in done.stdout.splitlines()].count("2.0") >= 1
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {"2.0"} == {each["jsonrpc"] for each in answers}
+    assert "a\u2028b\u0085c" in [each.get("id") for each in answers]
 
 
 def test_an_unknown_toolset_ends_the_command_with_a_hint(tmp_path: Path, store: Path) -> None:

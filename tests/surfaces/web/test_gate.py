@@ -66,6 +66,23 @@ async def test_a_body_in_parts_arrives_whole() -> None:
     assert json.loads(sent[1]["body"])["bytes"] == 3
 
 
+@pytest.mark.promise("trust.one-line-json")
+@pytest.mark.parametrize("kind", ["application/json", "application/problem+json", "text/event-stream", "text/html"])
+async def test_an_answer_in_json_has_no_line_break_of_unicode(kind: str) -> None:
+    said = '"Sea\u2028fret\u0085ебб"'.encode()
+
+    async def answer(_scope: Scope, _receive: Receive, send: Send) -> None:
+        head = [(b"content-type", kind.encode()), (b"content-length", str(len(said)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        await send({"type": "http.response.body", "body": said})
+
+    start, body = await ask(gate(answer), part(b""))
+    expected = said if kind == "text/html" else '"Sea\\u2028fret\\u0085ебб"'.encode()
+    assert body["body"] == expected
+    if kind != "text/event-stream":
+        assert dict(start["headers"])[b"content-length"] == str(len(expected)).encode()
+
+
 @pytest.mark.promise("web.limits")
 async def test_a_body_that_does_not_come_to_an_end_is_given_up() -> None:
     sent = await ask(gate(body_seconds=0.05), part(b"a", more=True))

@@ -15,6 +15,7 @@ from everloom.graph.index.catalog import OpenGraph, edge_from, relation_from
 from everloom.graph.index.decay import read_at, strength_of
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.results import Edge
+from everloom.jsontext import to_json
 from everloom.store import Row
 
 
@@ -68,4 +69,4 @@ def _state_json(rows: Sequence[Row], now: datetime) -> bytes:
 
 def _as_bytes(data: object) -> bytes:
     """Encode JSON, indented."""
-    return (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode()
+    return (to_json(data, indent=2) + "\n").encode()

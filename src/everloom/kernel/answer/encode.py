@@ -13,6 +13,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
+from everloom.jsontext import to_json
+
 # The metadata of a field that is written even when it is null or empty, because that is the answer.
 SAID = MappingProxyType({"is_said": True})
 # The metadata of a field that is written by its ids alone, because the text of the same answer tells the rest.
@@ -54,9 +56,8 @@ def as_data(value: object, digits: int | None = None) -> Any:
 
 def written(value: object, digits: int | None = None) -> str:
     """Write a value as JSON without spare bytes."""
-    import json  # noqa: PLC0415  a help page writes none
 
-    return json.dumps(as_data(value, digits), ensure_ascii=False, separators=(",", ":"))
+    return to_json(as_data(value, digits), separators=(",", ":"))
 
 
 def as_object(value: object, digits: int | None = None) -> dict[str, Any]:

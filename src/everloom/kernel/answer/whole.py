@@ -7,10 +7,10 @@ For programs that hold the same types, such as this one's own client; what peopl
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+from everloom.jsontext import to_json
 from everloom.kernel.answer.encode import as_data, note_of
 
 # The key under which a record tells its class. No class name occurs twice in the package.
@@ -20,7 +20,7 @@ CLASS = "@"
 def whole_answer(value: object, secrets: Sequence[object] = ()) -> str:
     """Write a result, what a list says about itself, and the secrets that were recognised, as JSON."""
     answer = {"result": as_whole(value), "note": note_of(value), "secrets": [as_whole(each) for each in secrets]}
-    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    return to_json(answer, separators=(",", ":"))
 
 
 def as_whole(value: object) -> Any:

@@ -21,7 +21,7 @@ from importlib import resources
 from pathlib import Path
 
 from everloom.clock import clamped, from_seconds
-from everloom.errors import EverloomError, Rejected, StoreError, writing
+from everloom.errors import EverloomError, Rejected, writing
 from everloom.kernel.texts import storable
 from everloom.store.claims import CORNER
 from everloom.store.files import fsync_directory, locked, make_private, write_whole

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from everloom.errors import Conflict, Rejected
+from everloom.jsontext import to_json
 from everloom.kernel.texts import UNSTORABLE
 
 STAMPS = "_updated"
@@ -145,7 +146,7 @@ def restamp_edited(before: str, edited: str, at: str) -> str:
 
 
 def _written(fields: Mapping[str, Any], at: str, stamps: Mapping[str, str]) -> str:
-    return f"{json.dumps({**fields, _LAST: at, STAMPS: stamps}, ensure_ascii=False, indent=2)}\n"
+    return f"{to_json({**fields, _LAST: at, STAMPS: stamps}, indent=2)}\n"
 
 
 def merge(present: Mapping[str, Any], updates: Mapping[str, Any]) -> dict[str, Any]:

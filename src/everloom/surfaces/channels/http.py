@@ -25,6 +25,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from everloom.errors import EverloomError, StoreError, meaning_of
+from everloom.jsontext import to_json
 from everloom.kernel.texts import LONGEST_TEXT, checked
 from everloom.mind import IncomingFile, IncomingMessage
 from everloom.mind.wording import speaker_name
@@ -410,7 +411,7 @@ class Callback:
         """Post one reply."""
         import httpx2  # noqa: PLC0415  slow to import
 
-        body = json.dumps({"workspace": self._workspace, **_write_reply(message)}, ensure_ascii=False).encode()
+        body = to_json({"workspace": self._workspace, **_write_reply(message)}).encode()
         headers = {"content-type": "application/json", HEADER: signature(self._secret, body, int(time.time()))}
         try:
             status = self._client.post(self._url, content=body, headers=headers).status_code

@@ -10,14 +10,16 @@ import re
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from anyio import to_thread
 from mcp.server import MCPServer, ServerRequestContext
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp.types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -28,6 +30,7 @@ from mcp.types import (
     EmptyResult,
     GetPromptResult,
     InputRequiredResult,
+    JSONRPCMessage,
     PromptReference,
     ResourceTemplateReference,
     SetLevelRequestParams,
@@ -37,6 +40,7 @@ from pydantic.networks import AnyUrl
 
 from everloom import __version__
 from everloom.errors import Conflict, EverloomError, Forbidden, NotFound, Rejected
+from everloom.jsontext import escaped
 from everloom.kernel.trust.noticed import noticing
 from everloom.secrets import logger_of
 from everloom.surfaces.mcp.answers import INTERNAL, UNANSWERED, answered, explained, failed
@@ -52,6 +56,8 @@ from everloom.surfaces.web.identity import CallClues, Caller, Process, caller_of
 from everloom.surfaces.web.lazy import LazyLoom
 
 if TYPE_CHECKING:
+    from mcp.shared._stream_protocols import WriteStream
+
     from everloom.kernel.tokens import Token
     from everloom.loom import Workspace
 
@@ -61,6 +67,36 @@ log = logger_of(__name__)
 _WARM_SECONDS = 0.25
 # Resources are functions that the SDK calls without the request, so the caller reaches them through the context.
 _caller: ContextVar[Caller] = ContextVar("caller")
+
+
+class _Escaped:
+    """A message whose JSON stays on one line for every reader."""
+
+    def __init__(self, message: JSONRPCMessage) -> None:
+        self._message = message
+
+    def model_dump_json(self, **style: Any) -> str:
+        """Write the message."""
+        return escaped(self._message.model_dump_json(**style))
+
+
+class _EscapingStream:
+    """The stream of messages to a client over stdio, each of which is escaped when it is written."""
+
+    def __init__(self, inner: WriteStream[SessionMessage]) -> None:
+        self._inner = inner
+        self.aclose = inner.aclose
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send a message."""
+        await self._inner.send(replace(item, message=cast("JSONRPCMessage", _Escaped(item.message))))
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> bool | None:
+        return await self._inner.__aexit__(*error)
 
 
 class LoomServer(MCPServer[dict[str, Any]]):
@@ -89,6 +125,12 @@ class LoomServer(MCPServer[dict[str, Any]]):
     def workspace(self) -> Workspace:
         """Return the workspace of the resource being read, without a session, so that nothing is marked as seen."""
         return self._entrance.take(replace(_caller.get(), session=None))
+
+    async def run_stdio_async(self) -> None:
+        """Serve the client that started this process."""
+        async with stdio_server() as (reading, writing):
+            options = self._lowlevel_server.create_initialization_options()
+            await self._lowlevel_server.run(reading, _EscapingStream(writing), options)
 
     async def list_tools(self) -> list[Tool]:
         """List the tools, and start opening the memory that the first call will need."""

@@ -13,13 +13,14 @@ from urllib.parse import urlencode
 
 import anyio
 from anyio.to_thread import run_sync
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everloom.errors import EverloomError, meaning_of
+from everloom.jsontext import escaped_bytes
 from everloom.kernel.tokens import Token
 from everloom.secrets import logger_of
 from everloom.surfaces.web.accounting import RequestFigures, accounted, answering, current_request, traced
@@ -57,6 +58,10 @@ class RefusedRequest(Exception):
         super().__init__(message)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         self.response = refuse(status, message, headers=named)
+
+
+# The last one is a stream of events.
+_JSON_TYPES = ("application/json", "application/problem+json", "text/event-stream")
 
 
 def refuse(
@@ -114,7 +119,7 @@ class Gate:
         seen = seen_through(scope, self._rules.proxies)
         with traced(seen), accounted(seen, self._figures) as account:
             # Whoever keeps a connection to a server that stops would send the next request into the void.
-            await self._answer(seen, receive, answering(account, send, self._is_ending))
+            await self._answer(seen, receive, answering(account, _escaping(send), self._is_ending))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -245,6 +250,33 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return read
+
+
+def _escaping(send: Send) -> Send:
+    """Escape in every JSON answer what some readers take for the end of a line, whichever library wrote the answer."""
+    held: Message | None = None
+    is_json = False
+
+    async def sent(message: Message) -> None:
+        nonlocal held, is_json
+        if message["type"] == "http.response.start":
+            kind = Headers(raw=message["headers"]).get("content-type", "")
+            is_json = kind.startswith(_JSON_TYPES)
+            # A stream begins at once; an answer that tells its length waits for its body, whose length may change.
+            if is_json and not kind.startswith(_JSON_TYPES[-1]):
+                held = message
+                return
+        elif is_json and message["type"] == "http.response.body":
+            message = {**message, "body": escaped_bytes(message.get("body", b""))}
+        if held is not None:
+            start, held = held, None
+            headers = MutableHeaders(raw=[*start["headers"]])
+            if "content-length" in headers and not message.get("more_body"):
+                headers["content-length"] = str(len(message["body"]))
+            await send({**start, "headers": headers.raw})
+        await send(message)
+
+    return sent
 
 
 async def _health(_request: Request) -> JSONResponse:

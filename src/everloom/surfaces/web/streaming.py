@@ -6,7 +6,6 @@ function again and again for what there is to say. Nothing is kept for a connect
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from everloom.errors import EverloomError, Rejected
+from everloom.jsontext import to_json
 from everloom.surfaces.web.entrance import Entrance
 
 # Shorter than the gate's limit on a request, so that a stream ends whole and the client comes back by itself.
@@ -43,7 +43,7 @@ Tick = Callable[[], Awaitable[Said]]
 def event(name: str, data: object, event_id: int | None = None) -> str:
     """Write one event; with an id, a client that comes back says that it has seen it."""
     numbered = "" if event_id is None else f"id: {event_id}\n"
-    return f"{numbered}event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+    return f"{numbered}event: {name}\ndata: {to_json(data)}\n\n"
 
 
 def resumed_after(request: Request) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from everloom.errors import Conflict, NotFound, writing
+from everloom.jsontext import to_json
 from everloom.kernel.answer.encode import as_data
 from everloom.surfaces.cli.commands.trust.hands import actions, mcp
 from everloom.surfaces.cli.runtime.command import Command, Group
@@ -188,7 +188,7 @@ def status(invocation: Invocation) -> Answer:
     """Show status.json, the agent's record of how things stand."""
     with invocation.enter() as workspace:
         found = workspace.mind.read_status()
-    return Answer({"status": found}, ["status.json", json.dumps(found, ensure_ascii=False, indent=2)])
+    return Answer({"status": found}, ["status.json", to_json(found, indent=2)])
 
 
 def _written(note: NoteWritten) -> Answer:

@@ -7,12 +7,12 @@ happened.
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from everloom.jsontext import to_json
 from everloom.secrets import masked
 from everloom.surfaces.web.accounting import RequestAccount, current_request, trace_id
 
@@ -38,7 +38,7 @@ class JsonFormatter(logging.Formatter):
             told["trace_id"] = trace
         if record.exc_info and record.exc_info[0] is not None:
             told["traceback"] = record.exc_text or masked(self.formatException(record.exc_info))
-        return json.dumps(told, ensure_ascii=False)
+        return to_json(told)
 
 
 class RequestFormatter(logging.Formatter):

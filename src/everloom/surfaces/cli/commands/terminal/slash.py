@@ -5,10 +5,11 @@ A command is one entry in the table, which /help lists. Refuses to know keys, an
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from everloom.jsontext import to_json
 
 if TYPE_CHECKING:
     from everloom.mind import Mind
@@ -89,7 +90,7 @@ class SlashCommands:
         self._line("\n".join([*lines, _CLOSING]))
 
     def _status(self, _: str) -> None:
-        self._line(json.dumps(self._mind.read_status(), ensure_ascii=False, indent=2))
+        self._line(to_json(self._mind.read_status(), indent=2))
         talk = self._mind.talk_status(max_tokens=None)
         if talk.last is not None and talk.last.context_window:
             self._line(f"context {talk.last.context_tokens:,} of {talk.last.context_window:,} tokens")
