@@ -49,6 +49,14 @@ def deceptive(text: str) -> str | None:
     return next((found[0] for found in _compiled(_PLACED).finditer(text) if not _belongs(text, found.start())), None)
 
 
+def without_hidden(text: str, by: str) -> str:
+    """Replace the characters that show nothing or turn the writing; joiners only where no script needs them."""
+    if text.isascii():
+        return text
+    kept = _compiled(HIDDEN).sub(by, text)
+    return _compiled(_PLACED).sub(lambda found: found[0] if _belongs(kept, found.start()) else by, kept)
+
+
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     # On first use: most texts are plain, and a help page has none.

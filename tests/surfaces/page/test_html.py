@@ -81,8 +81,53 @@ def test_markdown_keeps_what_people_write() -> None:
 
 @pytest.mark.promise("page.stored-text-is-data")
 def test_characters_that_hide_or_turn_text_are_shown_as_replaced() -> None:
+    assert "\ufffd" in prose("half \ud800")
     assert clean("abc\u202edef\x1b[31m\x00") == "abc\ufffddef\ufffd[31m\ufffd"
     assert "\u202e" not in prose("abc\u202edef")
+
+
+HIDING = "\u202e\u2066\u200b\u200d\u200e\u00ad\ufeff\u2060\U000e0041\x85\x1b\x00"
+_NAMED = {"\u200b": "ZeroWidthSpace", "\u200d": "zwj", "\u200e": "lrm", "\u00ad": "shy", "\u2060": "NoBreak"}
+# Where a text may be in Markdown; the last two are no Markdown.
+PLACES = (
+    "a {} b", "# {}", "[a](https://example.org/{} \"{}\")", "![{}](x \"{}\")", "`{}`", "```{}\n{}\n```", "    {}",
+    "> {}", "| {} |\n|---|\n| {} |", "<b title='{}'>{}</b>", "[a]\n\n[a]: https://example.org '{}'", "<https://e.org/{}>",
+    "~~{}~~", "{}", "\\{}",
+)  # fmt: skip
+written = st.sampled_from(HIDING).flatmap(
+    lambda char: st.sampled_from(
+        [
+            char,
+            f"&#{ord(char)};",
+            f"&#{ord(char):07d};",
+            f"&#x{ord(char):x};",
+            f"&#X{ord(char):06X};",
+            f"&#{ord(char)}",
+            f"&amp;#{ord(char)};",
+            f"&amp;amp;#x{ord(char):x};",
+            f"&{_NAMED.get(char, 'ic')};",
+        ]
+    )
+)
+
+
+@pytest.mark.promise("page.stored-text-is-data")
+@given(
+    st.sampled_from(PLACES),
+    st.lists(st.one_of(written, st.text(max_size=5)), min_size=1, max_size=6).map("".join),
+)
+def test_no_character_that_hides_or_turns_text_reaches_the_page_however_it_is_written(place: str, text: str) -> None:
+    rendered = prose(place.replace("{}", text))
+    shown = [rendered, *(value or "" for _, given in elements(rendered) for value in given.values())]
+    assert not {char for char in HIDING.replace("\u200d", "") for each in shown if char in each}
+    check_harmless(rendered)
+
+
+@pytest.mark.parametrize("text", ["👩‍🚀 ❤️ 🏳️‍🌈", "می‌خواهم", "क्‍ष"])
+def test_joiners_and_selectors_stay_where_a_script_or_an_emoji_needs_them(text: str) -> None:
+    assert clean(text) == text
+    assert prose(text) == f"<p>{text}</p>\n"
+    assert "\u200d" not in prose("a&zwj;b &#8205;")
 
 
 def test_a_text_of_a_megabyte_is_cut_quickly() -> None:

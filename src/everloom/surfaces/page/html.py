@@ -18,12 +18,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from everloom.glyphs import HIDDEN
+from everloom.glyphs import without_hidden
 
 # A page shows so much of a text at once; the rest is one click away. A browser lays out more only slowly.
 LONGEST_SHOWN = 20_000
-# What no screen should get: control characters, halves of surrogate pairs, and marks that turn or hide other text.
-_UNSHOWN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]|{HIDDEN}")
+# What no screen should get: control characters and halves of surrogate pairs, beside marks that turn or hide text.
+_UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _TAGS = set(
     "a abbr b blockquote br code dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li mark ol p pre q s small span strong"
     " sub sup table tbody td th thead tr u ul".split()
@@ -52,7 +53,7 @@ def templates() -> Environment:
 
 def clean(text: object) -> str:
     """Replace the characters of a stored text that could show another text than the one that is stored."""
-    return _UNSHOWN.sub("\N{REPLACEMENT CHARACTER}", str(text).replace("\r\n", "\n"))
+    return without_hidden(_UNSHOWN.sub(_REPLACEMENT, str(text).replace("\r\n", "\n")), _REPLACEMENT)
 
 
 def cut(text: object, most: int = 300) -> str:
@@ -79,8 +80,8 @@ def prose(text: object, most: int = LONGEST_SHOWN) -> Markup:
         link_rel="noopener noreferrer nofollow",
         strip_comments=True,
     )
-    # Sanitised in the line above.
-    return Markup(safe)
+    # Sanitised in the line above, and cleaned again: only now is every entity decoded, in attributes as well.
+    return Markup(clean(safe))
 
 
 def number(value: float) -> str:
