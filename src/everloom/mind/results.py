@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +62,12 @@ class NoteText:
             return self.body
         text = quoted(self.body, self.name) if self.body else "(no line contains these words)"
         return f"{text}\n{self._part()}" if self.lines else text
+
+    def for_model(self) -> NoteText:
+        """Return the same with the text quoted, for a model elsewhere: others may have written the note."""
+        from everloom.models.text import quoted  # noqa: PLC0415  listing the verbs needs no models
+
+        return self if self.name is None or not self.body else replace(self, body=quoted(self.body, self.name))
 
     def _part(self) -> str:
         """Say which lines these are, and how to read on."""

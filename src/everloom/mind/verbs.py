@@ -360,20 +360,20 @@ class Mind(Knowing, Talking, Acting):
 
     def _unmarking(self, tool: AgentTool) -> AgentTool:
         """Let the agent's writing tools take off the marks with which its reading tools quote notes."""
-        field = _WRITTEN_FIELDS.get(tool.tool.name)
-        if field is None:
+        name, keyed = tool.tool.name, tool.use_once
+        if name not in _WRITTEN_FIELDS:
             return tool
-
-        def unmarked(given: Mapping[str, Any]) -> Mapping[str, Any]:
-            text = given.get(field)
-            return {**given, field: self.notes.as_shown(text)} if isinstance(text, str) else given
-
-        keyed = tool.use_once
         return replace(
             tool,
-            use=lambda given: tool.use(unmarked(given)),
-            use_once=None if keyed is None else lambda given, key: keyed(unmarked(given), key),
+            use=lambda given: tool.use(self.from_model(name, given)),
+            use_once=None if keyed is None else lambda given, key: keyed(self.from_model(name, given), key),
         )
+
+    def from_model(self, verb: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take the marks off a text in which a model repeats lines of a note as `read_note` quoted them to it."""
+        field = _WRITTEN_FIELDS.get(verb, "")
+        text = given.get(field)
+        return {**given, field: self.notes.as_shown(text)} if isinstance(text, str) else given
 
 
 def _once(operation: str, key: str | None, **asked: Any) -> Once:

@@ -35,6 +35,7 @@ def talked(store: str) -> None:
         assert conversation.step()
 
 
+@pytest.mark.promise("trust.16-quoted")
 @pytest.mark.promise("mind.tools")
 async def test_every_tool_of_the_mind_answers(store_url: str, mode: str) -> None:
     talked(store_url)
@@ -47,7 +48,15 @@ async def test_every_tool_of_the_mind_answers(store_url: str, mode: str) -> None
             written = await call(client, "write_note", name="MEMORY.md", body="James sails, and Audrey too.")
             await call(client, "append_note", name="MEMORY.md", text="They sail on Sundays.")
             read = await call(client, "read_note", name="MEMORY.md")
-            assert read["body"].splitlines() == ["James sails, and Audrey too.", "They sail on Sundays."]
+            opening, *lines, closing = read["body"].splitlines()
+            assert lines == ["> James sails, and Audrey too.", "> They sail on Sundays."]
+            assert closing == opening.replace("<", "</")
+            assert opening.startswith("<memory-md-")
+            # Repeated as it was quoted, with a line more, it is stored without the marks.
+            again = "\n".join([*lines, "> And on Mondays."])
+            await call(client, "write_note", name="MEMORY.md", body=again)
+            read = await call(client, "read_note", name="MEMORY.md")
+            assert read["body"].splitlines()[1:-1] == [*lines, "> And on Mondays."]
             assert written["name"] in (await call(client, "list_notes"))["result"]
             planned = await call(client, "schedule_message", text="Ahoy", at="09:30", every="daily")
             assert [each["id"] for each in (await call(client, "list_scheduled"))["result"]] == [planned["id"]]
@@ -67,7 +76,7 @@ async def test_a_status_is_an_object_and_a_note_is_not_lost_by_accident(store: P
             assert "replace" in await refusal(client, "write_note", name="plan.md", body="Short.")
             for name in ("../x.md", "/etc/passwd"):
                 assert await refusal(client, "read_note", name=name)
-            assert (await call(client, "read_note", name="plan.md"))["body"].startswith("A plan")
+            assert (await call(client, "read_note", name="plan.md"))["body"].splitlines()[1].startswith("> A plan")
             assert "calm" in (await call(client, "read_note", name="status.json"))["body"]
 
 

@@ -31,7 +31,8 @@ UNANSWERED = "internal error: no answer could be written. Next: read the current
 def answered(value: object, secrets: Sequence[Recognised] = ()) -> CallToolResult:
     """Write a result as structured content and as the same JSON in text, with the secrets that were recognised."""
     # Both, because clients differ in which of the two they show to the model.
-    whole = as_object(value, _SCORE_DIGITS)
+    quoting = getattr(value, "for_model", None)
+    whole = as_object(value if quoting is None else quoting(), _SCORE_DIGITS)
     if secrets:
         whole["secrets"] = [str(each) for each in secrets]
     return CallToolResult(content=[TextContent(type="text", text=written(whole))], structured_content=whole)

@@ -88,7 +88,10 @@ class VerbTool:
         if self.names_session:
             read.pop(_SESSION.name, None)
         chosen = {each.name: read.pop(each.name, None) for each in self.faculty.selectors}
-        return getattr(self.faculty.reach(workspace, chosen), self.verb.name)(**read)
+        reached = self.faculty.reach(workspace, chosen)
+        # A faculty that quotes a text to models takes it back as they repeat it.
+        taken = getattr(reached, "from_model", None)
+        return getattr(reached, self.verb.name)(**(read if taken is None else taken(self.verb.name, read)))
 
 
 @cache
