@@ -213,7 +213,7 @@ def test_a_text_that_is_surely_english_is_indexed_by_its_english_stems_alone() -
         ("hi", "कर खा गा घर चल जा दे पढ़ बच्च लड़क सो", "ियाँ ाओं ाएगी ना ता ते ों ाती ूंगा ोगे ी", "26a9034720540d90"),
     ],
 )
-def test_stems_are_the_ones_that_stores_hold(language: str, beginnings: str, endings: str, digest: str) -> None:
+def test_stems_are_the_ones_that_stores_hold(language: Language, beginnings: str, endings: str, digest: str) -> None:
     starts = beginnings.split()
     made = ["".join(parts) for parts in product(starts, ["", *starts], ["", *endings.split()])]
     stems = " ".join(stem(word, language) for word in made)

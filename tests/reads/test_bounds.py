@@ -10,7 +10,8 @@ import pytest
 
 from everloom.errors import Rejected
 from everloom.kernel import texts
-from everloom.kernel.verbs import LONGEST_TEXT, MOST_CHARACTERS, MOST_VALUES, Parameter
+from everloom.kernel.calls.bounds import MOST_CHARACTERS, MOST_VALUES
+from everloom.kernel.verbs import LONGEST_TEXT, Parameter
 from everloom.loom import open_loom
 from everloom.settings import Settings
 from everloom.wiring.arguments import Arguments

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from everloom.errors import Rejected
 from everloom.imports.reading.lines import ENCODING
@@ -38,6 +38,7 @@ from everloom.kernel.trust.screen import label_of
 from everloom.store import Unit
 
 if TYPE_CHECKING:
+    from everloom.semantic.arguments import ObservationKind
     from everloom.semantic.results import Learnt
 
 FORGOTTEN = "forgotten earlier; `everloom forget --lift ID` lets it come back"
@@ -322,7 +323,8 @@ def _store_facts(op: Operation, place: Place, drafts: Sequence[_RecordDraft], st
             observation=NewObservation(
                 subject_names=each.record.subjects,
                 content=each.record.text,
-                kind=each.record.kind,
+                # The word of the other program, which may be none of ours.
+                kind=cast("ObservationKind | None", each.record.kind),
                 observed_at=each.record.at,
             )
         )

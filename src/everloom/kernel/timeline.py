@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from heapq import merge
@@ -22,6 +22,9 @@ from everloom.store.contract import FOREVER
 
 # Kinds that tell what happened, or that were written down at a time. Names of subjects and keyed entries are no events.
 KINDS = ("observation", "understanding", "scene", "exchange", "diary", "memory", "note", "turn")
+# Every kind of document that the program itself stores; a program that adds documents may use other words.
+_STORED = (*KINDS, "preference", "knowledge", "relationship", "tool", "map", "rule", "party")
+_STORED_BESIDE = ("subject", "intention", "record")
 # Beyond this, a day is simply full.
 MOST_A_DAY = 50
 # A little more than a year, so that a calendar can show whole weeks.
@@ -117,12 +120,22 @@ def count_days(unit: Unit, zone: ZoneInfo, begin: date, end: date) -> CountedDay
     )
 
 
+def check_kinds(unit: Unit, kinds: Iterable[str]) -> None:
+    """Refuse kinds of documents that neither the program nor anybody else stores here."""
+    wanted = sorted({*kinds} - {*_STORED, *_STORED_BESIDE})
+    rows = unit.all("timeline.bounds", kinds=json.dumps(wanted)) if wanted else ()
+    if unknown := [row["kind"] for row in rows if row["first"] is None]:
+        raise Rejected(f"there is no kind {unknown[0][:40]!r}", hint=f"use {', '.join(_STORED)}")
+
+
 def look_back(
     unit: Unit, begin: datetime, end: datetime, kinds: Sequence[str] | None, cursor: str | None, limit: int
 ) -> PastTimes:
     """List what happened from `begin` to `end`, both included."""
     if end < begin:
         raise Rejected("the time ends before it begins", hint="give the earlier time first")
+    if unknown := [kind for kind in kinds or () if kind not in KINDS]:
+        raise Rejected(f"there is no kind {unknown[0]!r} to look back on", hint=f"use {', '.join(KINDS)}")
     wanted = [kind for kind in KINDS if kinds is None or kind in kinds]
     most = min(limit, _MOST_ITEMS)
     # Everything at the first moment comes after the id 0.

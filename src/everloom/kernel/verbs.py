@@ -8,9 +8,8 @@ and tool lists are built without loading a store or a model.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from dis import get_instructions
 from functools import cached_property, wraps
 from importlib import import_module
@@ -18,7 +17,6 @@ from threading import RLock
 from types import NoneType, UnionType
 from typing import Annotated, Any, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from everloom.clock import checked_instant
 from everloom.errors import Rejected, file_error, is_about_disk
 
 AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
@@ -31,17 +29,11 @@ REQUIRED = inspect.Parameter.empty
 ANSWER_TOKENS = 800
 PAGE_TOKENS = 4_000
 
-# What one call may bring, whatever it is called: nobody else should wait for it longer than about a second. Faculties
-# allow less where less makes sense. A text is a statement and not a library; a list is a page of an import.
+# What one text and one list of a call may bring, whatever it is called. A text is a statement and not a library; a list
+# is a page of an import. `kernel/calls/bounds.py` has the bounds of a whole call.
 LONGEST_TEXT = 200_000
 MOST_ENTRIES = 500
-# In all texts and lists of a call together, however they are nested.
-MOST_CHARACTERS = 2_000_000
-# The largest whole number of both engines.
-LARGEST_NUMBER = 2**63 - 1
-MOST_VALUES = 50_000
 _loading = RLock()
-_LISTS = (list, tuple, set, frozenset, dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +250,7 @@ def measured(effect: Effect) -> Callable[[AnyMethod], AnyMethod]:
         def call(self: Any, *args: Any, **named: Any) -> Any:
             if (measurer := _measurer) is not None and measurer.takes(self):
                 return measurer.measure(known, self, args, named, call)
+            _check_call(known, args, named)
             return method(self, *args, **named)
 
         return cast("AnyMethod", call)
@@ -278,10 +271,7 @@ def _checked(method: AnyMethod, verb: Verb) -> AnyMethod:
         if not loaded:
             _load_rooms(verb.method)
             loaded = True
-        given = [*zip(verb.parameters, args, strict=False)]
-        if named:
-            given += [(each, named[each.name]) for each in verb.parameters if each.name in named]
-        _check_bounds(given)
+        _check_call(verb, args, named)
         try:
             return verb.screened(self, *args, **named)
         except OSError as error:
@@ -293,6 +283,20 @@ def _checked(method: AnyMethod, verb: Verb) -> AnyMethod:
     return cast("AnyMethod", call)
 
 
+def _check_call(verb: Verb, args: Sequence[Any], named: Mapping[str, Any]) -> None:
+    """Refuse arguments that do not fit the declaration of a verb, or that are too large."""
+    from everloom.kernel.calls.bounds import check_bounds
+    from everloom.kernel.calls.shapes import check_names, check_shapes
+
+    check_names(verb.name, verb.parameters, len(args), named)
+    given = [*zip(verb.parameters, args, strict=False)]
+    if named:
+        given += [(each, named[each.name]) for each in verb.parameters if each.name in named]
+    # The bounds first: a list of a million is refused before anything looks at its entries.
+    check_bounds(given)
+    check_shapes(verb.name, verb.parameters, given)
+
+
 def _load_rooms(method: Callable[..., Any]) -> None:
     """Load the modules that a method imports when it is called, one thread at a time."""
     # Rooms of a faculty import each other. If two threads begin with different ones, each waits for a module that the
@@ -301,64 +305,6 @@ def _load_rooms(method: Callable[..., Any]) -> None:
         for step in get_instructions(method):
             if step.opname == "IMPORT_NAME" and str(step.argval).startswith("everloom."):
                 import_module(step.argval)
-
-
-def _check_bounds(given: Sequence[tuple[Parameter, Any]]) -> None:
-    """Refuse a text, a list or a whole call that is too large, and a time that not every time zone can show."""
-    for each, value in given:
-        if isinstance(value, str) and len(value) > each.says.longest:
-            raise _too_large(f"{each.name} has {len(value):,} characters", f"{each.says.longest:,}")
-        if isinstance(value, _LISTS) and len(value) > each.says.entries:
-            raise _too_large(f"{each.name} has {len(value):,} entries", f"{each.says.entries:,}")
-        _check_numbers(each, value)
-        _check_characters(each, value)
-    values = characters = 0
-    # Without recursion, because a value may be nested as deeply as it likes.
-    held = [value for _, value in given]
-    while held:
-        value = held.pop()
-        if isinstance(value, datetime) and value.tzinfo is not None:
-            checked_instant(value)
-        values, characters = values + 1, characters + (len(value) if isinstance(value, str) else 0)
-        held += _inside(value)
-        if values + len(held) > MOST_VALUES:
-            raise _too_large("its lists have too many entries", f"{MOST_VALUES:,} in one call")
-        if characters > MOST_CHARACTERS:
-            raise _too_large("its texts are too long", f"{MOST_CHARACTERS:,} characters in one call")
-
-
-def _check_numbers(each: Parameter, value: Any) -> None:
-    """Refuse a whole number that no store can hold; nothing has an id as large as that."""
-    numbers = value if isinstance(value, list | tuple) else (value,)
-    # The numbers first: they are nearly always small, and asking for the declared type costs more.
-    if any(isinstance(number, int) and abs(number) > LARGEST_NUMBER for number in numbers) and (
-        int in each.kinds or each.list_kind is int
-    ):
-        hint = f"use a number from {-LARGEST_NUMBER} to {LARGEST_NUMBER}"
-        raise Rejected(f"{each.name} is a number that cannot be stored", hint=hint)
-
-
-def _check_characters(each: Parameter, value: Any) -> None:
-    """Refuse a text that no store can hold or look for, on either engine."""
-    from everloom.kernel.texts import UNSTORABLE
-
-    texts = value if isinstance(value, list | tuple) and each.list_kind is str else (value,)
-    if any(isinstance(text, str) and UNSTORABLE.search(text) for text in texts):
-        hint = "leave out NUL characters and halves of surrogate pairs"
-        raise Rejected(f"{each.name} has characters that cannot be stored", hint=hint)
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    """List what a value holds."""
-    if isinstance(value, dict):
-        return (*value, *value.values())
-    if isinstance(value, _LISTS):
-        return cast("Iterable[Any]", value)
-    return (getattr(value, each.name) for each in fields(value)) if is_dataclass(value) else ()
-
-
-def _too_large(what: str, most: str) -> Rejected:
-    return Rejected(f"{what}: at most {most}", hint="divide it among several calls; nothing was written")
 
 
 def no_next_page() -> Rejected:

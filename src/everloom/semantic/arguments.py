@@ -15,6 +15,8 @@ SearchMode = Literal["hybrid", "text", "embedding"]
 UnderstandingKind = Literal[
     "single_subject", "relationship", "structural", "soul", "protocol", "orientation", "session"
 ]
+# What kind of statement an observation is. Imports keep the words of other programs, which may be others.
+ObservationKind = Literal["fact", "inference", "preference", "task_state", "reflection"]
 WrittenKind = Literal["single_subject", "relationship", "structural", "soul", "protocol", "orientation"]
 
 # Bounds that keep one request from holding the store for long. A synthesis of more than twenty subjects says nothing
@@ -47,7 +49,7 @@ class NewObservation:
 
     subject_names: Sequence[str]
     content: str
-    kind: str | None = None
+    kind: ObservationKind | None = None
     confidence: float | None = None
     observed_at: datetime | None = None
     related_to: Sequence[int] = ()

@@ -26,7 +26,7 @@ from everloom.kernel.verbs import (
     helps,
     verb,
 )
-from everloom.semantic.arguments import NewObservation
+from everloom.semantic.arguments import NewObservation, ObservationKind
 from everloom.semantic.browsing import BrowsingVerbs
 from everloom.semantic.curation import CurationVerbs
 from everloom.semantic.parameters import (
@@ -171,7 +171,7 @@ class Semantic(CurationVerbs, SynthesisVerbs, BrowsingVerbs):
         subject_names: About,
         content: Text,
         *,
-        kind: Annotated[str | None, Says("fact, inference, preference, task_state or reflection")] = None,
+        kind: ObservationKind | None = None,
         confidence: Annotated[float | None, Says("from 0 to 1")] = None,
         related_to: Annotated[
             Sequence[int] | None, helps("understandings that it is evidence for", metavar="ID")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from everloom.errors import Conflict, NotFound
 from everloom.kernel.journal import count_access
@@ -99,7 +99,7 @@ class Neighbours:
         self._being(receiver).receive(self._own.name, text, key)
 
 
-_FACT = "fact"
+_FACT: Final = "fact"
 # The subject of a fact that names nobody.
 _SOMEBODY = "the person"
 # Characters of a text that the search for similar facts reads: an exchange can be far longer than any question.

@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from everloom.errors import Conflict, NotFound, Rejected, StoreError
+from everloom.kernel.calls.bounds import LARGEST_NUMBER
 from everloom.kernel.once import UNKEYED, Once
 from everloom.kernel.texts import storable
-from everloom.kernel.verbs import LARGEST_NUMBER
 from everloom.mind.notes.files import (
     KNOWN,
     LARGEST,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
@@ -23,7 +23,7 @@ from everloom.kernel.trust.origin import read_origin
 from everloom.kernel.trust.resting import rest_on
 from everloom.kernel.trust.review import HELD, hold
 from everloom.semantic import arguments
-from everloom.semantic.arguments import NewObservation, NewSubject
+from everloom.semantic.arguments import NewObservation, NewSubject, ObservationKind
 from everloom.semantic.evidence.identity import (
     Candidates,
     Region,
@@ -152,13 +152,13 @@ def _met(op: Operation, keys: Iterable[str]) -> Iterator[tuple[object, ...]]:
     return ((op.workspace.id, "subject", key) for key in keys)
 
 
-def _check_kind(value: str) -> str:
-    """Check the kind of an observation: one short word."""
+def _check_kind(value: str) -> ObservationKind:
+    """Check the kind of an observation: one short word. What other programs remember may have kinds of its own."""
     word = checked_name(value, "the kind")
     if len(word) > _LONGEST_KIND:
         hint = f"use at most {_LONGEST_KIND}, for example fact or preference"
         raise Rejected(f"the kind has {len(word)} characters", hint=hint)
-    return word
+    return cast("ObservationKind", word)
 
 
 def remember(op: Operation, given: NewObservation, key: str | None) -> Remembered:

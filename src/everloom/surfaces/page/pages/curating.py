@@ -14,6 +14,7 @@ from everloom.surfaces.page.visit import Visit
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
+    from everloom.semantic.arguments import ObservationKind
 
 _SUBJECT = f"{WORKSPACE}subject"
 _FIELDS = ("text", "kind", "about", "summary", "tags", "alias")
@@ -25,7 +26,9 @@ def observe(visit: Visit) -> Response:
     def act(workspace: Workspace, name: str) -> str:
         sent = visit.form
         about = [name, *_lines(sent.text("about"))]
-        made = workspace.semantic.remember(about, sent.text("text"), kind=sent.given("kind"))
+        made = workspace.semantic.remember(
+            about, sent.text("text"), kind=cast("ObservationKind | None", sent.given("kind"))
+        )
         if made.held:
             return made.held
         new = f" New: {', '.join(made.subjects_created)}." if made.subjects_created else ""

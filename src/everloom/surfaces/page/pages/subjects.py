@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from starlette.responses import Response
 
 from everloom.errors import EverloomError, Rejected, meaning_of
+from everloom.semantic.arguments import ObservationKind
 from everloom.surfaces.page.diff import words_diff
 from everloom.surfaces.page.paths import WORKSPACE, look
 from everloom.surfaces.page.pictures.neighbourhood import Neighbour, neighbourhood
@@ -118,7 +119,7 @@ def shown_subject(visit: Visit, known: Subject, failed: FailedForm | None = None
         neighbours=neighbours,
         picture=neighbourhood(known.name, neighbours) if neighbours else None,
         failed=failed or FailedForm(),
-        kinds=("fact", "inference", "preference", "task_state", "reflection"),
+        kinds=get_args(ObservationKind),
     )
 
 

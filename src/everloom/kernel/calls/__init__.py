@@ -1,0 +1,1 @@
+"""What every call of a verb is checked for before it begins: the types that the verb declares, and bounds."""
