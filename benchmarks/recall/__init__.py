@@ -1,0 +1,1 @@
+"""Invented memories with the questions they answer, and questions they do not answer."""
