@@ -22,8 +22,8 @@ MICROSECOND = timedelta(microseconds=1)
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC)
 LATEST = datetime(9999, 12, 30, 23, 59, 59, 999_999, tzinfo=UTC)
 _FIRST, _LAST = (EARLIEST - EPOCH) // MICROSECOND, (LATEST - EPOCH) // MICROSECOND
-# What is observed later than this after now is in the future. A day, because clocks are wrong, and because a date
-# without a time is stored as noon or midnight in the zone of whoever wrote it.
+# A time that is further ahead of now than this is in the future. A day, because clocks differ a little, and because a
+# date without a time is stored as noon or midnight of another time zone.
 AHEAD = timedelta(days=1)
 
 
@@ -96,6 +96,11 @@ def moved(instant: datetime, by: timedelta) -> datetime:
         return clamped(instant + by)
     except OverflowError:
         return LATEST if by > timedelta() else EARLIEST
+
+
+def is_ahead(instant: datetime, now: datetime) -> bool:
+    """Return whether an instant is in the future: then it is the date of a plan, or a mistake."""
+    return instant - now > AHEAD
 
 
 def midnight(day: date, zone: tzinfo) -> datetime:

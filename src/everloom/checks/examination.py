@@ -60,6 +60,7 @@ def examine(loom: Loom, *, settings: Path | None = None, ask_llm: bool = False, 
         _check_embedders,
         _check_coverage,
         _check_words,
+        _check_dates,
         _check_jobs,
         _check_files,
         _check_graphs,
@@ -224,6 +225,20 @@ def _check_words(loom: Loom) -> Iterator[Check]:
             message = f"{waiting:,} documents are indexed by older rules, and some questions miss them"
             mend = f"`everloom sleep --only words -w '{place.name}'` indexes them again"
             yield Check(f"words of {place.name}", "warn", message, mend)
+
+
+def _check_dates(loom: Loom) -> Iterator[Check]:
+    """Check for items that are dated in the future and are not planned: they rank as if they had no date."""
+    from everloom.checks.dates import items_ahead  # noqa: PLC0415  loads numpy
+
+    for place in loom.workspaces.list():
+        count, listed = items_ahead(loom.operation(place), _MOST_NAMED)
+        if count:
+            found = "; ".join(f"{each.id} ({each.happened_at.date()}) {each.text}" for each in listed)
+            more = f"; and {count - len(listed):,} more" if count > len(listed) else ""
+            message = f"{count:,} items are dated in the future, and rank as if they had no date: {found}{more}"
+            mend = f"`everloom doctor --set-date ID=DATE -w {shlex.quote(place.name)}` sets the date of an item"
+            yield Check(f"dates of {place.name}", "warn", message, mend)
 
 
 def _check_jobs(loom: Loom) -> Iterator[Check]:

@@ -67,7 +67,7 @@ class _DailyGraphTask:
             at = row[self.column]
             return date.min if at is None else from_micros(at).astimezone(workspace.zone).date()
 
-        return [row for row in rows if last_day(row) < today]
+        return [row for row in rows if last_day(row) != today]
 
 
 def _tend_core(graph: Graph) -> object:

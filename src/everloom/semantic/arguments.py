@@ -54,6 +54,8 @@ class NewObservation:
     observed_at: datetime | None = None
     related_to: Sequence[int] = ()
     origin: str | None = None
+    # Whether `observed_at` is the date of a plan; otherwise, one in the future counts as a mistake.
+    planned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

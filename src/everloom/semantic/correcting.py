@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from everloom.clock import from_micros
+from everloom.clock import from_micros, is_ahead
 from everloom.errors import Rejected
 from everloom.kernel.forgetting.ports import Also, Correction, Replacement
 from everloom.kernel.operation import Operation
+from everloom.kernel.search import PLANNED
 from everloom.semantic.arguments import Lesson, NewObservation
 from everloom.semantic.evidence.retraction import learn
 from everloom.semantic.evidence.subjects import set_summary
@@ -44,13 +45,15 @@ class SemanticCorrector:
     def _supersede(self, row: Row, names: tuple[str, ...], new: Correction, also: Also) -> Replacement:
         if row["superseded_at"] is None and row["text"].strip() == new.text.strip():
             raise Rejected(f"observation {row['id']} says that already", hint="give what is right")
+        at, is_planned = from_micros(row["happened_at"]), row["details"] == PLANNED
         corrected = NewObservation(
             subject_names=names,
             content=new.text,
             kind=row["kind"],
             confidence=row["confidence"],
-            # What is right was so at the same time as what was wrong.
-            observed_at=from_micros(row["happened_at"]),
+            # What is right was so at the same time as what was wrong, unless that time is wrong, too.
+            observed_at=at if is_planned or not is_ahead(at, self._op.now) else None,
+            planned=is_planned,
         )
 
         def right_now(learnt: Sequence[Learnt]) -> int:

@@ -177,6 +177,7 @@ class Semantic(CurationVerbs, SynthesisVerbs, BrowsingVerbs):
             Sequence[int] | None, helps("understandings that it is evidence for", metavar="ID")
         ] = None,
         observed_at: Annotated[datetime | None, helps("when it was observed", metavar="DATE")] = None,
+        planned: Annotated[bool, Says("observed_at is the date of a plan", hides_default=True)] = False,
         origin: Origin = None,
         idempotency_key: Key = None,
     ) -> results.Remembered:
@@ -191,6 +192,7 @@ class Semantic(CurationVerbs, SynthesisVerbs, BrowsingVerbs):
             confidence=confidence,
             observed_at=observed_at,
             related_to=related_to or (),
+            planned=planned,
         )
         return remember(op, given, idempotency_key)
 

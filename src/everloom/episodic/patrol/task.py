@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Any, Literal
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import from_micros, is_ahead, to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.entries.notes import pending
 from everloom.episodic.patrol.clustering import gather, split
@@ -132,7 +132,9 @@ def _time_of_next(unit: Unit, being: Being) -> datetime | None:
     # A memory that is all dead and waits for nothing has nothing left to age.
     if since is None or not (pending(unit) or any(row["status"] != "dead" for row in unit.all("episodic.census"))):
         return None
-    return from_micros(since) + timedelta(hours=being.policy.patrol_hours)
+    began = from_micros(since)
+    # A clock that was ahead when the last one began must not put off the next one for as long.
+    return being.op.now if is_ahead(began, being.op.now) else began + timedelta(hours=being.policy.patrol_hours)
 
 
 def _begin(being: Being, lease: Lease) -> tuple[PatrolRun, list[str]]:

@@ -14,6 +14,8 @@ class Candidate(NamedTuple):
     words: frozenset[str]
     asked: frozenset[str]
     covers: frozenset[int]
+    # Whether its time is known: one in the future is that of a plan or of a wrong clock.
+    is_dated: bool = True
 
 
 def fold(ranked: Sequence[Candidate], limit: int, same: float) -> dict[int, tuple[int, ...]]:
@@ -59,7 +61,8 @@ def _home_of(folded: _Folded, kept: Sequence[_Folded], same: float) -> int | Non
     candidate, words, asked, size = folded
     least, most = same * size, size / same if same else math.inf
     for each, others, wanted, count in kept:
-        if asked & ~wanted:
+        # What corrects a statement hardly differs from it, and must not be hidden below one without a date.
+        if asked & ~wanted or (candidate.is_dated and not each.is_dated):
             continue
         if each.id in candidate.covers:
             return each.id

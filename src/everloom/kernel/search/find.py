@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from everloom.clock import Clock, from_micros, to_micros, zone_named
+from everloom.clock import LATEST, Clock, clamped, from_micros, is_ahead, to_micros, zone_named
 from everloom.kernel.embedding import Cue, Embedding
 from everloom.kernel.search.answers import FLOOR
 from everloom.kernel.search.bias import applied, at
@@ -139,8 +139,8 @@ class Finder:
         """
         checked_limit(limit, _MOST_HITS)
         question = checked(cue, "the question", _LONGEST_CUE)
-        # Whoever asks as of an earlier time means "last week" as seen from then.
-        now = within.as_of or self._clock.now()
+        # As of an earlier time, "last week" is seen from then, and a later time is in the future.
+        now = min(within.as_of or LATEST, self._clock.now())
         # Before the unit of work begins: a model may take seconds, and an open snapshot holds up the engine's cleaning.
         vectors = self._embedding.probe(question, workspace) if recipe.vectors else None
         depth = limit + len(leaving_out)
@@ -200,7 +200,7 @@ class Finder:
         return asked, counts
 
     def _timed(self, unit: Unit, question: str, now: datetime, zone: str, scope: Quest) -> Asked:
-        spans, rest = timed(question, now.astimezone(zone_named(zone)))
+        spans, rest = timed(question, clamped(now).astimezone(zone_named(zone)))
         anchor = None if spans else anchor_in(question)
         if anchor is None:
             return ask(rest, scope.asked.now, spans)
@@ -209,7 +209,8 @@ class Finder:
         quest = replace(scope, asked=event, archive=_NO_ARCHIVE, where=None, is_last=False)
         gathered = gather(unit, quest, ask_counts(unit, event.terms)(), 1)
         found = _ranked(gathered, event, None, 1, scope.recipe).kept
-        return ask(question, scope.asked.now, tuple(anchor.span(each.row["happened_at"]) for each in found))
+        events = [at for each in found if not is_ahead(from_micros(at := each.row["happened_at"]), now)]
+        return ask(question, scope.asked.now, tuple(map(anchor.span, events)))
 
     def _aimed_without(
         self, unit: Unit, asked: Asked, whole: tuple[str, Probe | None], documents: int, names: AbstractSet[str]
@@ -281,7 +282,13 @@ def _ranked(
     nothing: frozenset[int] = frozenset()
     top = {rows[place]["item_id"]: place for place in best}
     candidates = [
-        Candidate(item, words := frozenset(rows[place]["words"].split()), words & terms, covers.get(item, nothing))
+        Candidate(
+            item,
+            words := frozenset(rows[place]["words"].split()),
+            words & terms,
+            covers.get(item, nothing),
+            is_dated=bool(scores.is_dated[place]),
+        )
         for item, place in top.items()
     ]
     folded = fold(candidates, limit, recipe.same)

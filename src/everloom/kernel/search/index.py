@@ -29,6 +29,9 @@ from everloom.store.contract import IndexedWords, Value
 # Stands among the words of a text that says what somebody always wants: whoever asks for something asks for that, too,
 # in other words. No text is written so.
 WISH = "standingwish"
+# Stands among the words of a document whose time is that of a plan, and these are its details. No text is written so.
+PLAN = "standingplan"
+PLANNED = "planned"
 _WISH_BEGINS = r"""
     \W*(?:[\w.'’ -]{1,30}:\s)?(?:please\ )?
     (?:always|never|whenever|from\ now\ on|in\ (?:the\ )?future|do\ not|don['’]t)\b
@@ -241,6 +244,14 @@ class Index:
             )
             unit.index_fresh([each._replace(context_words=around[each.item_id]) for each in known])
 
+    def redate(self, unit: Unit, item_id: int, at: datetime) -> None:
+        """Change the time of a document; its text and its vectors do not depend on it."""
+        (document,) = self.documents(unit, [item_id]).values()
+        known = unit.unindex_words([item_id])
+        content = {name: getattr(document, name) for name in ("title", "text", "context", "details")}
+        unit.send("words.document_redate", id=item_id, happened_at=to_micros(at), **content)
+        unit.index_fresh(known)
+
     def reword(self, unit: Unit, item_ids: Sequence[int]) -> None:
         """Index documents again whose words were made by older rules."""
         found = self.documents(unit, item_ids)
@@ -307,8 +318,9 @@ def _with_text_of(prepared: Document, document: Document) -> Document:
 
 def _around(document: Document) -> str:
     """Return the words of the lighter field."""
-    words = indexed(document.around)
-    return " ".join([*words, WISH] if _is_wish(document.text[:_WISH_WITHIN]) else words)
+    wish = [WISH] if _is_wish(document.text[:_WISH_WITHIN]) else []
+    plan = [PLAN] if document.details == PLANNED else []
+    return " ".join([*indexed(document.around), *wish, *plan])
 
 
 # Kept for a moment: the words of a document are made when it is prepared, and again when its labels are known.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from everloom.clock import to_micros
+from everloom.clock import AHEAD, MICROSECOND, to_micros
 from everloom.kernel.lifecycle import Access
 from everloom.kernel.search.answers import Evidence, answers, telling_shares
 from everloom.kernel.search.bias import Circumstances, UseCounts, factors, ordered, strength
@@ -28,16 +28,17 @@ from everloom.kernel.search.fusion import (
     usual_words,
 )
 from everloom.kernel.search.gather import Gathered, known_by
-from everloom.kernel.search.index import WISH, Standing
+from everloom.kernel.search.index import PLAN, WISH, Standing
 from everloom.kernel.search.question import Asked, Side, bearing, is_said_by, said_by
 from everloom.kernel.search.recipe import Bias, Recipe
 from everloom.kernel.search.when import Moments, credit
-from everloom.store import VectorHit
+from everloom.store import Row, VectorHit
 from everloom.store.contract import FOREVER
 
 _MICROS_A_DAY = 86_400_000_000
 _UNUSED = Access()
 _NEVER = -FOREVER
+_AHEAD = AHEAD // MICROSECOND
 # The spread of a mean over a few neighbours' cosines, as a share of that of one; measured on two kinds of conversation.
 _CALMER = 0.7
 # A text with so many neighbours: what is around it holds a term if any of them does.
@@ -72,7 +73,7 @@ class Scores:
     """The score of every candidate and its components, in the order of the rows.
 
     `order` lists the row indices, best first; `holds` marks the terms of the question that each text contains,
-    `near` those that its labels or the texts around it contain.
+    `near` those that its labels or the texts around it contain, `is_dated` the texts that are not from the future.
     """
 
     terms: Sequence[str]
@@ -84,6 +85,7 @@ class Scores:
     bias: Mapping[str, Column]
     holds: Claims
     near: Claims
+    is_dated: Claims
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,16 @@ def scored(gathered: Gathered, asked: Asked, background: Background | None, reci
     ids = np.fromiter((row["item_id"] for row in gathered.candidates), np.int64, gathered.count)
     order, moved = ordered(strengths, likely, ids, bias, recipe.bias)
     return Scores(
-        asked.terms, order, relevance(moved), likely, relevance(strengths), signals, bias, holds, near & ~holds
+        terms=asked.terms,
+        order=order,
+        score=relevance(moved),
+        answers=likely,
+        relevance=relevance(strengths),
+        signals=signals,
+        bias=bias,
+        holds=holds,
+        near=near & ~holds,
+        is_dated=_dated(gathered.candidates, asked.now) != _NEVER,
     )
 
 
@@ -250,8 +261,7 @@ def _credited(gathered: Gathered, asked: Asked, holds: Claims, recipe: Recipe) -
     if recipe.who:
         signals["who"] = recipe.who * said_by(known, asked.side)
     if asked.spans:
-        moments = np.array([row["happened_at"] for row in rows], np.int64)
-        signals["time"] = recipe.time * credit(asked.spans, moments)
+        signals["time"] = recipe.time * credit(asked.spans, _dated(rows, asked.now, plans=True))
     if asked.is_request and recipe.wishes:
         wishes = [
             WISH in row["context_words"].split() and not is_said_by(each, Side.ASSISTANT)
@@ -267,15 +277,18 @@ def _circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstance
     """Collect what is known besides the words; a question about a time does not penalise what is old."""
     rows, accesses, covers = gathered.candidates, gathered.accesses, gathered.covers
     archived = gathered.archived or frozenset()
-    happened = np.array([row["happened_at"] for row in rows], np.int64)
+    happened = _dated(rows, asked.now)
     used = [accesses.get(row["item_id"], _UNUSED) for row in rows] if accesses else []
     tiers = {tier: strength(tier, bias) for tier in {row["model_tier"] for row in rows}}
     if asked.spans:
         age, idle = np.full(len(rows), math.inf), np.zeros(len(rows))
     else:
         touched = [to_micros(each.last_at) if each.last_at else _NEVER for each in used]
+        written = np.array([row["created_at"] for row in rows], np.int64)
+        # What has no date was known when it was written, so that what corrects it is never idle for longer.
+        known = np.where(happened == _NEVER, _past(written, asked.now), happened)
         age = _days(asked.now, happened)
-        idle = _days(asked.now, np.maximum(happened, touched)) if used else age
+        idle = _days(asked.now, np.maximum(known, _past(np.array(touched, np.int64), asked.now)) if used else known)
     return Circumstances(
         is_synthesis=np.array([row["standing"] == Standing.SYNTHESIS for row in rows], np.bool_),
         is_covered=np.array([row["item_id"] in covers for row in rows], np.bool_),
@@ -286,6 +299,21 @@ def _circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstance
         tier=np.array([tiers[row["model_tier"]] for row in rows], np.float64),
         usage=usage(used) if used else None,
     )
+
+
+def _dated(rows: Sequence[Row], now: int, *, plans: bool = False) -> Moments:
+    """Return when each text happened: never, if that is in the future, unless a plan may count."""
+    moments = np.array([row["happened_at"] for row in rows], np.int64)
+    past = _past(moments, now)
+    if plans and (past != moments).any():
+        planned = [PLAN in row["context_words"].split() for row in rows]
+        return np.where(planned, moments, past)
+    return past
+
+
+def _past(moments: Moments, now: int) -> Moments:
+    """Replace what is in the future, which no clock that is right can have told."""
+    return np.where(moments > now + _AHEAD, _NEVER, moments)
 
 
 def _days(now: int, moments: Moments) -> Column:

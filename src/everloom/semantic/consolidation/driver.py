@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from everloom.clock import MICROSECOND, from_micros, to_micros
+from everloom.clock import MICROSECOND, from_micros
 from everloom.errors import Conflict, EverloomError, NotFound, ProviderBusy, ProviderError, Rejected, StoreBusy
 from everloom.kernel.operation import Operation
 from everloom.kernel.work.lease import Lease
@@ -27,7 +27,7 @@ from everloom.semantic.consolidation.plan import ORIENTATION, PlanStep, StepKind
 from everloom.semantic.consolidation.report import begin, finish, read_plan, review_pair, review_subjects, soul_drift
 from everloom.semantic.evidence.identity import check_names
 from everloom.semantic.parts import SoulHint
-from everloom.semantic.recall.sessions import ANYTIME
+from everloom.semantic.recall.sessions import ANYTIME, active_within
 from everloom.semantic.state import count, pending_count, reshape, state_of
 from everloom.semantic.understanding.understandings import NewText, create, describe_session, update
 from everloom.store import Unit
@@ -156,7 +156,7 @@ def _count_waiting(unit: Unit) -> int:
 
 def _quiet_from(unit: Unit, op: Operation) -> datetime | None:
     """Return when the last session will have been quiet for a while; None if that is past."""
-    recent = unit.all("kernel.session_recent", **{**ANYTIME, "seen_from": to_micros(op.now - QUIET)}, limit=1)
+    recent = unit.all("kernel.session_recent", **{**ANYTIME, **active_within(QUIET, op.now)}, limit=1)
     return from_micros(recent[0]["seen_at"]) + QUIET + MICROSECOND if recent else None
 
 

@@ -17,7 +17,7 @@ from everloom.clock import to_micros
 from everloom.errors import Rejected
 from everloom.kernel.forgetting.tombstones import SECRET, refuse_forgotten
 from everloom.kernel.operation import Operation, Transaction
-from everloom.kernel.search import Document, Prepared
+from everloom.kernel.search import PLANNED, Document, Prepared
 from everloom.kernel.texts import checked, checked_list, checked_name, content_hash
 from everloom.kernel.trust.origin import read_origin
 from everloom.kernel.trust.resting import rest_on
@@ -54,7 +54,9 @@ class _ObservationDraft(NewObservation):
     def request(self) -> tuple[object, ...]:
         """The draft as a value that is equal for equal requests."""
         own = (*self.names, self.content, self.kind, self.confidence, self.observed_at, self.related_to)
-        return own if self.origin is None else (*own, self.origin)
+        # A request that was made before there were plans is the same request without one.
+        planned = ("planned",) if self.planned else ()
+        return (*own, *planned) if self.origin is None else (*own, self.origin, *planned)
 
     def document(self, at: datetime) -> Document:
         """Make its search document, as far as that is known before the write."""
@@ -65,6 +67,7 @@ class _ObservationDraft(NewObservation):
             happened_at=happened_at,
             confidence=self.confidence,
             origin=self.origin,
+            details=PLANNED if self.planned else "",
         )
 
 
@@ -122,6 +125,7 @@ def prepare_observations(op: Operation, given: Iterable[NewObservation], *, are_
             observed_at=None if each.observed_at is None else arguments.instant(each.observed_at, "observed_at"),
             related_to=arguments.ids(each.related_to, "related_to") if each.related_to else (),
             origin=None if each.origin is None else str(read_origin(each.origin)),
+            planned=_check_plan(each),
         )
         for each in given
     )
@@ -150,6 +154,13 @@ def _write_believing(op: Operation, ready: _ReadyDrafts, write: Callable[[_Ready
 def _met(op: Operation, keys: Iterable[str]) -> Iterator[tuple[object, ...]]:
     """Name subjects for what a process remembers of them."""
     return ((op.workspace.id, "subject", key) for key in keys)
+
+
+def _check_plan(given: NewObservation) -> bool:
+    """Check whether an observation is a plan: a plan has a date."""
+    if given.planned and given.observed_at is None:
+        raise Rejected("a plan needs a date", hint="give it as observed_at, or leave out planned")
+    return bool(given.planned)
 
 
 def _check_kind(value: str) -> ObservationKind:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from everloom.clock import from_micros
+from everloom.clock import from_micros, is_ahead
 from everloom.kernel.answer.budget import cost, cut_item
 from everloom.kernel.search import Hit
 from everloom.kernel.search.when import spans_in
@@ -117,7 +117,8 @@ def arranged(question: str, found: Sequence[RecalledHit], now: datetime) -> list
     `now` is in the workspace's time zone, which decides when a day or a year ends.
     """
     ranked = sorted(found, key=lambda each: (not each.fits, _is_general(each)))
-    held = present_state(question, [_statement(each) for each in ranked], _end_of_the_time_asked_for(question, now))
+    statements = [_statement(each, now) for each in ranked]
+    held = present_state(question, statements, _end_of_the_time_asked_for(question, now))
     if held is None:
         return ranked
     by_id = {each.id: each for each in ranked}
@@ -145,7 +146,7 @@ def _is_general(each: RecalledHit) -> bool:
     return isinstance(each.record, Understanding) and each.record.kind in _GENERAL
 
 
-def _statement(each: RecalledHit) -> Statement:
+def _statement(each: RecalledHit, now: datetime) -> Statement:
     sources = () if isinstance(each.record, Observation) else each.record.source_observation_ids
     return Statement(
         id=each.id,
@@ -155,6 +156,7 @@ def _statement(each: RecalledHit) -> Statement:
         answers=each.answers,
         fits=each.fits,
         sources=frozenset(sources),
+        is_dated=not is_ahead(each.at, now),
     )
 
 

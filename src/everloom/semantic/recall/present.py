@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import product, takewhile
 
+from everloom.clock import to_micros
 from everloom.kernel.texts import analyse, language_of
 from everloom.semantic.recall.signs import CHANGE, NOW, ONE_ANSWER, PAST, STATES
 
@@ -43,6 +44,13 @@ class Statement:
     fits: bool
     # What a synthesis was made from: it is no earlier state of it.
     sources: frozenset[int] = frozenset()
+    # False if `at` is in the future: then it decides nothing.
+    is_dated: bool = True
+
+    @property
+    def order(self) -> tuple[bool, int, int]:
+        """Its place in time: what has no date comes before all that has one, in the order of writing."""
+        return self.is_dated, to_micros(self.at) if self.is_dated else self.id, self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +74,23 @@ def present_state(question: str, statements: Sequence[Statement], then: datetime
     rivals = [each for each in statements if each is not lead and asked.is_rival(each)]
     if not rivals:
         return None
-    times = {each.at for each in (lead, *rivals)}
+    times = {each.order[:2] for each in (lead, *rivals)}
     only_one_holds = asked.has_one_answer(rivals)
     if len(times) == 1 or not only_one_holds:
+        first = next((each for each in (lead, *rivals) if each.is_dated), lead)
+        others = [each for each in (lead, *rivals) if each is not first]
         # Things that somebody likes may be many; of two prices of one thing, one is wrong.
-        disputed = tuple(each.id for each in rivals if only_one_holds or _differ_in_a_number(lead, each))
-        return PresentState(lead.id, contradicts=disputed) if 0 < len(disputed) <= _MOST_DISPUTED else None
+        disputed = tuple(each.id for each in others if only_one_holds or _differ_in_a_number(first, each))
+        if 0 < len(disputed) <= _MOST_DISPUTED:
+            return PresentState(first.id, contradicts=disputed)
+        return None if first is lead else PresentState(first.id)
     chosen = _at_the_time([lead, *rivals], asked, then)
     # Also those that agree with what led before: they are as old, and would seem to support the newer one.
     again = _Asked(question, chosen, asked.read)
     others = [each for each in statements if each in (lead, *rivals) or (each is not chosen and again.is_rival(each))]
-    earlier = sorted((each for each in others if each.at < chosen.at), key=lambda each: (each.at, each.id))
-    return PresentState(chosen.id, tuple(each.id for each in reversed(earlier)))
+    before = sorted((each for each in others if each.order[:2] < chosen.order[:2]), key=lambda each: each.order)
+    earlier = tuple(each.id for each in reversed(before) if each.is_dated == chosen.is_dated)
+    return PresentState(chosen.id, earlier, tuple(each.id for each in before if each.is_dated != chosen.is_dated))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +152,7 @@ class _Asked:
 
 def _says_a_change(one: Statement, other: Statement) -> bool:
     """Return whether the newer of two statements says that something changed."""
-    return CHANGE.search(max(one, other, key=lambda each: (each.at, each.id)).text.casefold()) is not None
+    return CHANGE.search(max(one, other, key=lambda each: each.order).text.casefold()) is not None
 
 
 def _likeness(one: Statement, other: Statement) -> float:
@@ -187,9 +200,10 @@ def _frame(text: str) -> frozenset[str]:
 
 def _at_the_time(group: Sequence[Statement], asked: _Asked, then: datetime | None) -> Statement:
     """Choose the newest statement, or the newest of the time that the question is about."""
-    newest_first = sorted(group, key=lambda each: (each.at, each.id), reverse=True)
+    dated = [each for each in group if each.is_dated]
+    newest_first = sorted(dated or group, key=lambda each: each.order, reverse=True)
     if NOW.search(asked.text):
         return newest_first[0]
     if then is not None:
         return next((each for each in newest_first if each.at < then), newest_first[-1])
-    return newest_first[1] if PAST.search(asked.text) else newest_first[0]
+    return newest_first[:2][-1] if PAST.search(asked.text) else newest_first[0]

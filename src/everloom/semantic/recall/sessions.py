@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
-from everloom.clock import to_micros
+from everloom.clock import AHEAD, to_micros
 from everloom.errors import Rejected
 from everloom.kernel.journal import Session, session_from
 from everloom.kernel.operation import Operation
@@ -21,7 +21,12 @@ from everloom.store import Row, Unit, value_from
 from everloom.store.contract import FOREVER
 
 # Bounds that include every session.
-ANYTIME = {"seen_from": -FOREVER, "started_from": -FOREVER, "started_until": FOREVER}
+ANYTIME = {"seen_from": -FOREVER, "seen_until": FOREVER, "started_from": -FOREVER, "started_until": FOREVER}
+
+
+def active_within(span: timedelta, now: datetime) -> dict[str, int]:
+    """Return the bounds of the sessions that were active lately; a clock that was ahead makes none of them last."""
+    return {"seen_from": to_micros(now - span), "seen_until": to_micros(now + AHEAD)}
 
 
 def list_sessions(
@@ -32,7 +37,7 @@ def list_sessions(
     span = None if active_within_hours is None else timedelta(hours=arguments.hours(active_within_hours))
     # A caller who bounds the start asks for sessions of that time, whenever they were last active.
     by_start = after is not None or before is not None
-    bounds = {} if by_start or span is None else {"seen_from": to_micros(op.now - span)}
+    bounds = {} if by_start or span is None else active_within(span, op.now)
     if after is not None:
         bounds["started_from"] = to_micros(arguments.instant(after, "after"))
     if before is not None:

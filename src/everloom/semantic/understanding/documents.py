@@ -11,12 +11,12 @@ from functools import cache
 from importlib import resources
 from typing import TypeVar
 
-from everloom.clock import shown, to_micros
+from everloom.clock import shown
 from everloom.kernel.embedding import Backlog
 from everloom.kernel.operation import Operation, Transaction
 from everloom.semantic.arguments import UnderstandingKind
 from everloom.semantic.parts import CriticalDocument, OrientationDocument, RecentActivity
-from everloom.semantic.recall.sessions import ask_recent_sessions, ask_summaries
+from everloom.semantic.recall.sessions import active_within, ask_recent_sessions, ask_summaries
 from everloom.semantic.results import Orientation, SessionSummary
 from everloom.semantic.state import (
     SemanticState,
@@ -64,7 +64,7 @@ def orient(op: Operation) -> Orientation:
         unit, asked = look.unit, ask_state(look.unit)
         # What does not depend on the state is asked with it.
         news, waiting, held = ask_activity(look), ask_pending(unit), unit.ask("review.held_count")
-        sessions = ask_recent_sessions(unit, MOST_SESSIONS, seen_from=to_micros(look.at - _LATELY))
+        sessions = ask_recent_sessions(unit, MOST_SESSIONS, **active_within(_LATELY, look.at))
         backlog, state = op.embedding.ask_backlog(unit), asked()
         notices = _notices(backlog())
         # A client orients when it starts or after a compaction: either way its context holds nothing of what was shown.

@@ -174,7 +174,7 @@ WHERE workspace_id = :workspace AND id = :id;
 -- List the recently active sessions of clients, newest first; the sittings of the conversation are of another kind.
 SELECT s.id, s.label, s.model_tier, s.started_at, s.seen_at FROM session AS s
 JOIN item AS i ON i.workspace_id = s.workspace_id AND i.id = s.id AND i.kind = 'session'
-WHERE s.workspace_id = :workspace AND s.seen_at >= :seen_from AND s.started_at >= :started_from
+WHERE s.workspace_id = :workspace AND s.seen_at BETWEEN :seen_from AND :seen_until AND s.started_at >= :started_from
     AND s.started_at < :started_until
 ORDER BY s.seen_at DESC, s.id DESC LIMIT :limit;
 

@@ -141,6 +141,14 @@ UPDATE subject SET
         WHERE o.workspace_id = :workspace AND o.subject_id = subject.id)
 WHERE workspace_id = :workspace AND id IN (:*ids);
 
+-- name: subject_redate
+-- Find the latest date of the observations of subjects anew, after that of one of them was set.
+UPDATE subject SET last_observed_at = (SELECT MAX(d.happened_at) FROM observation_subject AS o
+    JOIN document AS d ON d.workspace_id = o.workspace_id AND d.item_id = o.observation_id
+    WHERE o.workspace_id = :workspace AND o.subject_id = subject.id)
+WHERE workspace_id = :workspace
+    AND id IN (SELECT subject_id FROM observation_subject WHERE workspace_id = :workspace AND observation_id = :observation);
+
 -- name: subject_unpoint
 -- Clear the pointers of subjects to understandings that were replaced.
 UPDATE subject SET
@@ -269,7 +277,7 @@ SELECT id, content_hash FROM observation WHERE workspace_id = :workspace AND con
 
 -- name: observation_of
 -- Read observations with their texts and sessions.
-SELECT o.id, o.kind, o.generation, o.subject_set, d.text, d.confidence, d.model_tier, d.happened_at, d.created_at,
+SELECT o.id, o.kind, o.generation, o.subject_set, d.text, d.details, d.confidence, d.model_tier, d.happened_at, d.created_at,
     o.session_id, o.superseded_at, o.superseded_by, s.label AS session, d.origin, d.trust
 FROM observation AS o
 JOIN document AS d ON d.workspace_id = o.workspace_id AND d.item_id = o.id

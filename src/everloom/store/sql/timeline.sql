@@ -7,6 +7,17 @@ SELECT k.value AS kind,
     (SELECT MAX(d.happened_at) FROM document AS d WHERE d.workspace_id = :workspace AND d.kind = k.value) AS last
 FROM json_each(:kinds) AS k;
 
+-- name: ahead_count
+-- Count the present items that happened after a time and are not planned.
+SELECT COUNT(*) AS count FROM document
+WHERE workspace_id = :workspace AND kind IN (:*kinds) AND happened_at > :after AND retired_at IS NULL AND details <> :planned;
+
+-- name: ahead
+-- List the present items that happened after a time and are not planned, latest first.
+SELECT item_id AS id, kind, SUBSTR(text, 1, 60) AS text, happened_at FROM document
+WHERE workspace_id = :workspace AND kind IN (:*kinds) AND happened_at > :after AND retired_at IS NULL AND details <> :planned
+ORDER BY happened_at DESC, item_id DESC LIMIT :limit;
+
 -- name: counts
 -- Count what happened in each of some spans, kind by kind; counting stops at so many.
 SELECT k.value AS kind, s.key AS place, (SELECT COUNT(*) FROM (

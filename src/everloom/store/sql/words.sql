@@ -55,6 +55,11 @@ WHERE workspace_id = :workspace AND item_id = :id;
 -- Change the labels of a document, and with them the words of its lighter field.
 UPDATE document SET labels = :labels, context_words = :context_words WHERE workspace_id = :workspace AND item_id = :id;
 
+-- name: document_redate
+-- Change the time of a document. Its checksum covers its texts and its time, so all of them are bound.
+UPDATE document SET title = :title, text = :text, context = :context, details = :details, happened_at = :happened_at
+WHERE workspace_id = :workspace AND item_id = :id;
+
 -- name: document_reword
 -- Replace the words of a document by those of the present rules.
 UPDATE document SET words = :words, context_words = :context_words WHERE workspace_id = :workspace AND item_id = :id;
@@ -101,7 +106,7 @@ FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 -- name: scored_of
 -- Read only what scoring needs: most candidates are never shown.
 SELECT item_id, kind, words, context_words, labels, substr(text, 1, 40) AS opening,
-    standing, confidence, model_tier, session_id, happened_at
+    standing, confidence, model_tier, session_id, happened_at, created_at
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: beside

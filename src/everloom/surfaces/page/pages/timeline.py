@@ -82,9 +82,10 @@ def _year(visit: Visit, asked: date | None) -> Response:
     items, today = Items(visit.workspace), visit.loom.clock.now().astimezone(visit.zone).date()
     shown = asked or today
     found = _counted(visit, items, date(shown.year, 1, 1), date(shown.year, 12, 31))
-    if asked is None and found.last is not None and not any(each.counts for each in found.days):
+    last = None if found.last is None else found.last.astimezone(visit.zone).date()
+    if asked is None and last is not None and last < today and not any(each.counts for each in found.days):
         # Nothing this year: the year in which something happened last.
-        shown = found.last.astimezone(visit.zone).date()
+        shown = last
         found = _counted(visit, items, date(shown.year, 1, 1), date(shown.year, 12, 31))
     year = shown.year
     strip = tuple(

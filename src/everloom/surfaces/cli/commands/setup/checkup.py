@@ -1,17 +1,21 @@
 """`everloom doctor`: check every part that the memory depends on, and say how to fix what does not work.
 
-Changes nothing: a store that does not exist is not created, and one that needs a migration is not opened.
+The checks change nothing: a store that does not exist is not created, and one that needs a migration is not opened.
+`--set-date` changes the dates of items instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import click
 
-from everloom.errors import EverloomError
+from everloom.clock import read_instant, shown
+from everloom.errors import EverloomError, Rejected
 from everloom.surfaces.cli.commands.store import schema_of
 from everloom.surfaces.cli.runtime.command import Command
 from everloom.surfaces.cli.runtime.invocation import Invocation
@@ -26,8 +30,13 @@ if TYPE_CHECKING:
     "--llm", "ask_llm", is_flag=True, help="Also send a request to the language models, which may cost money."
 )
 @click.option("--deep", is_flag=True, help="Also read everything that is stored, and name what is damaged.")
-def doctor(invocation: Invocation, ask_llm: bool, deep: bool) -> Answer:
+@click.option(
+    "--set-date", "dates", multiple=True, metavar="ID=DATE", help="Set the date of an item, and check nothing."
+)
+def doctor(invocation: Invocation, ask_llm: bool, deep: bool, dates: tuple[str, ...]) -> Answer:
     """Check that everything works, and say how to fix what does not."""
+    if dates:
+        return _set_dates(invocation, dates)
     checks = [*_examine(invocation, ask_llm, deep=deep), *_examine_clients()]
     rows = [(check.state, check.name, check.message) for check in checks]
     mends = [(f"{check.name}:", check.mend) for check in checks if check.state != "ok" and check.mend]
@@ -39,6 +48,25 @@ def doctor(invocation: Invocation, ask_llm: bool, deep: bool) -> Answer:
     )
     advice: list[str | Table] = ["\nHow to fix it:", Table(mends)] if mends else []
     return Answer({"healthy": not failed, "checks": checks}, [Table(rows), *advice], failure)
+
+
+def _set_dates(invocation: Invocation, given: tuple[str, ...]) -> Answer:
+    """Set the dates of items of the chosen workspace."""
+    from everloom.checks.dates import set_date  # noqa: PLC0415  loads numpy
+
+    with invocation.enter_here() as workspace:
+        op, zone = workspace.op, workspace.info.zone
+        asked = [_dated(each, zone) for each in given]
+        done = [set_date(op, item, at) for item, at in asked]
+    lines = [f"{each.id}  {shown(each.after, zone)}, before: {shown(each.before, zone)}" for each in done]
+    return Answer(done, lines)
+
+
+def _dated(text: str, zone: ZoneInfo) -> tuple[int, datetime]:
+    item, _, date = text.partition("=")
+    if not (item.isascii() and item.isdecimal() and date):
+        raise Rejected(f"{text!r} is not ID=DATE", hint="write --set-date 12=2026-11-15")
+    return int(item), read_instant(date, zone)
 
 
 def _examine_clients() -> Iterator[Check]:
