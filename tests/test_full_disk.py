@@ -6,7 +6,7 @@ import errno
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,9 @@ class SmallDisk:
 
     def fill(self) -> None:
         """Use every byte that is left."""
-        with self._fill.open("wb", buffering=0) as handle:
-            try:
-                while handle.write(b"x" * _BLOCK):
-                    pass
-            except OSError as error:
-                assert error.errno == errno.ENOSPC
+        with self._fill.open("wb", buffering=0) as handle, suppress(OSError):
+            while handle.write(b"x" * _BLOCK):
+                pass
 
     def free(self) -> None:
         """Make room again."""
@@ -117,12 +114,11 @@ def test_a_full_disk_is_named_by_every_write_and_leaves_nothing_half_written(
             }
         for name, act in tried.items():
             with pytest.raises(StoreFull, match="the disk is full") as refused:
-                for _ in range(300):
-                    act()
+                act()
             assert "free space on the file system that holds" in str(refused.value.hint), name
         assert disk.files() == before
         assert [hit.text for hit in place.search("James sails")][:1] == ["James sails."]
-        assert place.semantic.show(known.id)
+        assert "James sails." in str(place.semantic.show(known.id))
         assert [each.title for each in place.graph.search(query="leak").memories] == ["A leak"]
         assert "cracked" in str(place.mind.read_note("MEMORY.md"))
         disk.free()

@@ -15,7 +15,7 @@ from functools import partial
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from everloom.errors import NotFound, Rejected
+from everloom.errors import EverloomError, NotFound, Rejected
 from everloom.kernel.tokens import Tokens
 from everloom.mind.people import read_people
 from everloom.secrets import logger_of
@@ -28,11 +28,9 @@ from everloom.surfaces.channels.rooms.directory import Directory
 from everloom.surfaces.channels.rooms.room import RoomInbox, Rooms, Sender
 
 if TYPE_CHECKING:
-    import uvicorn
-
     from everloom.loom import Loom, Workspace
     from everloom.surfaces.channels.http import Callback
-    from everloom.surfaces.web.serving import Address
+    from everloom.surfaces.web.serving import Address, StoppableServer
 
 log = logger_of(__name__)
 
@@ -72,7 +70,9 @@ class Gateway:
             loom, Directory(read_people(loom.settings.people.known), place.name), stop, with_tasks=plan.with_tasks
         )
         self._threads: list[Thread] = []
-        self._server: uvicorn.Server | None = None
+        self._server: StoppableServer | None = None
+        # Why it ended by itself.
+        self._failure: EverloomError | None = None
         self._channels: list[Channel] = []
         # The parts of channels, which may wait for their service and cannot be woken.
         self._impatient: set[str] = set()
@@ -101,6 +101,8 @@ class Gateway:
         while not self._stop.wait(1.0):
             pass
         self.close()
+        if self._failure is not None:
+            raise self._failure
 
     def close(self) -> None:
         """Stop every part."""
@@ -190,7 +192,14 @@ class Gateway:
             self._plan.address.host, tokens, self._plan.names, self._loom.settings.server
         )
         server, listener = self._server, self._plan.listener
-        self._add("http", lambda: server.run(sockets=[listener]))
+        self._add("http", partial(self._serve, server, listener))
+
+    def _serve(self, server: StoppableServer, listener: socket.socket) -> None:
+        """Serve until told to stop; without its socket the gateway ends, so that somebody starts it again."""
+        server.run(sockets=[listener])
+        if server.failure is not None:
+            self._failure = server.failure
+            self._stop.set()
 
     def _workspace_of(self, channel: str, address: str) -> str:
         """Find the workspace of an address of HTTP; a program that only names itself talks with the owner."""

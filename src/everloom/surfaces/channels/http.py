@@ -37,11 +37,9 @@ from everloom.surfaces.channels.signing import HEADER, signature, verified
 from everloom.surfaces.web.admission import PASS_KEY
 from everloom.surfaces.web.entrance import discreet
 from everloom.surfaces.web.gate import HEALTH, OPEN_PATHS, Gate, RefusedRequest
-from everloom.surfaces.web.serving import Ending, make_server, patience_of, require_token, rules_for
+from everloom.surfaces.web.serving import Ending, StoppableServer, make_server, patience_of, require_token, rules_for
 
 if TYPE_CHECKING:
-    import uvicorn
-
     from everloom.kernel.tokens import Token, Tokens
     from everloom.mind import Conversation, StreamMessage
 
@@ -160,7 +158,7 @@ class HttpChannel:
 
     def make_server(
         self, host: str, tokens: Tokens, names: tuple[str, ...] = (), settings: ServerSettings | None = None
-    ) -> uvicorn.Server:
+    ) -> StoppableServer:
         """Make the server of the channel; it requires a token unless it listens on this machine only."""
         known = settings or ServerSettings()
         rules = rules_for(host, names, settings=known)

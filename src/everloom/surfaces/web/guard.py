@@ -36,6 +36,8 @@ class Patience:
     # Longer than the gate's own limits, which answer in words; these are for what the gate cannot end.
     body: float = 40.0
     answer: float = 200.0
+    # How many files the process opens beside connections: the store, logs, graphs, models, and for each call at once.
+    reserve: int = 64
     # All callers come from the address of a proxy, which may therefore take every seat.
     proxies: NetworkList = NOBODY
 

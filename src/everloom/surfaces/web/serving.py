@@ -1,38 +1,54 @@
 """Runs a server: its address, the rules that follow from it, and an orderly stop.
 
 A server that is told to stop says so at /ready, goes on for as long as its balancer needs to notice, closes its door,
-and finishes what it has begun within a limit. Refuses to listen beyond this machine as long as there is no token.
+and finishes what it has begun within a limit, after which the process is ended. One that cannot accept connections any
+more ends with an error. Refuses to listen beyond this machine as long as there is no token.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import ceil
 from types import FrameType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from everloom.errors import Conflict, EverloomError, Forbidden, Rejected
 from everloom.kernel.tokens import Tokens
+from everloom.secrets import logger_of
 from everloom.surfaces.web.admission import Rules, bare, is_loopback
 from everloom.surfaces.web.guard import Patience, guarded
+from everloom.surfaces.web.handles import SPARE, affordable
 from everloom.surfaces.web.proxies import NetworkList
 
 if TYPE_CHECKING:
     from everloom.sections import ServerSettings
 
+log = logger_of(__name__)
+
 _BACKLOG = 512
-# Beyond the seats, so that whoever gets none is told so by the guard.
-_SPARE = 32
+# How many connections are accepted before the guard sees any of them; what it refuses is closed a few turns later, and
+# all that wait for that must fit into the spare ones.
+_AT_ONCE = SPARE // 4
+# What a call that is carried out opens: its connection to the store, and a file.
+_HANDLES_PER_CALL = 2
+# What accepting fails with when the process or the system has no more of something; it passes.
+_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_COMPLAINT_SECONDS = 10.0
+# How much longer than it may take a stop is waited for before the process is ended whatever it does.
+_LAST_SECONDS = 5.0
 # How much longer than the gate a guard waits: the gate answers in words.
 _BODY_GRACE, _ANSWER_GRACE = 10.0, 80.0
 _LOOK_SECONDS = 0.05
@@ -73,6 +89,7 @@ def patience_of(settings: ServerSettings) -> Patience:
         seats_each=settings.connections_each,
         body=settings.body_seconds + _BODY_GRACE,
         answer=settings.request_seconds + _ANSWER_GRACE,
+        reserve=Patience().reserve + _HANDLES_PER_CALL * settings.calls_at_once,
         proxies=NetworkList.read(settings.proxies),
     )
 
@@ -156,6 +173,52 @@ class StoppableServer(uvicorn.Server):
 
     stopping: Callable[[], None] = staticmethod(lambda: None)
     drain_seconds: float = 0.0
+    # Why it ended by itself.
+    failure: EverloomError | None = None
+    _deadline: threading.Timer | None = None
+    _complained_at = -_COMPLAINT_SECONDS
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen; trouble in the loop is logged and never ends it."""
+        asyncio.get_running_loop().set_exception_handler(self._hear_of)
+        await super().startup(sockets)
+        for each in sockets or ():
+            # The loop sets the queue of the system to the number that it accepts at once.
+            each.listen(_BACKLOG)
+
+    def _hear_of(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log an error that nobody awaits; a shortage, which each connection reports, only from time to time."""
+        error = context.get("exception")
+        # What is raised here would end the loop, and logging needs files as well.
+        with suppress(Exception):
+            if not isinstance(error, OSError) or error.errno not in _SHORTAGES:
+                loop.default_exception_handler(context)
+            elif time.monotonic() > self._complained_at + _COMPLAINT_SECONDS:
+                self._complained_at = time.monotonic()
+                log.error("connections wait, because none can be accepted now: %s", error.strerror)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look whether to go on; a server whose socket is gone ends, so that somebody starts it again."""
+        if not self.should_exit and (cause := self._deafness()) is not None:
+            hint = "start the server again; if it happens again, look for what closes its socket"
+            self.failure = EverloomError(f"no connection can be accepted any more: {cause}", hint=hint)
+            log.critical("%s", self.failure)
+            self.drain_seconds = 0.0
+            self.stopping()
+            return True
+        return await super().on_tick(counter)
+
+    def _deafness(self) -> str | None:
+        """Find out why no connection can be accepted any more; None if they can."""
+        for server in self.servers:
+            if not server.is_serving() or not server.sockets:
+                return "the event loop has stopped listening"
+            try:
+                if not all(each.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) for each in server.sockets):
+                    return "the socket does not listen any more"
+            except OSError as error:
+                return f"the socket was closed ({error.strerror})"
+        return None
 
     async def main_loop(self) -> None:
         """Serve until told to stop, and then until balancers have noticed it, or somebody says it again."""
@@ -170,8 +233,26 @@ class StoppableServer(uvicorn.Server):
         if self.should_exit and self.drain_seconds:
             self.drain_seconds = 0.0
             return
+        self.end_in_time()
         self.stopping()
         super().handle_exit(sig, frame)
+
+    def end_in_time(self) -> None:
+        """End the process if it has not ended by itself within the time that a stop may take."""
+        if self._deadline is None:
+            seconds = self.drain_seconds + float(self.config.timeout_graceful_shutdown or 0) + _LAST_SECONDS
+            self._deadline = threading.Timer(seconds, _end_now, [seconds])
+            self._deadline.daemon = True
+            self._deadline.start()
+
+
+def _end_now(seconds: float) -> None:
+    """End the process whatever its threads do; what they began in the store is rolled back."""
+    log.critical("the process did not end within %.0f seconds of being told to, and is ended", seconds)
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(1)
 
 
 def make_server(
@@ -181,8 +262,9 @@ def make_server(
     patience: Patience = Patience(),  # noqa: B008
     ending: Ending = Ending(),  # noqa: B008
 ) -> StoppableServer:
-    """Make a server with bounded connections that lets requests finish when it stops."""
+    """Make a server with as many connections as this process can afford, that lets requests finish when it stops."""
     _let_calls_end()
+    patience = affordable(patience)
     # No access log, because it would hold what people ask; forwarded headers are read by the gate, which knows whom to
     # believe; and a Server header only helps attackers.
     config = uvicorn.Config(
@@ -193,7 +275,8 @@ def make_server(
         proxy_headers=False,
         server_header=False,
         http=guarded(patience),
-        limit_concurrency=patience.seats + _SPARE,
+        limit_concurrency=patience.seats + SPARE,
+        backlog=_AT_ONCE,
         timeout_graceful_shutdown=ceil(ending.stop_seconds),
     )
     server = StoppableServer(config)
@@ -229,4 +312,9 @@ def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, server.handle_exit)
     announce()
-    server.run(sockets=[listener])
+    try:
+        server.run(sockets=[listener])
+    finally:
+        server.end_in_time()
+    if server.failure is not None:
+        raise server.failure

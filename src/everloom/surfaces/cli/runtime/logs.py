@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from everloom.jsontext import to_json
-from everloom.secrets import masked
+from everloom.secrets import masked, patterns
 from everloom.surfaces.web.accounting import RequestAccount, current_request, trace_id
 
 if TYPE_CHECKING:
@@ -75,9 +75,10 @@ def set_up_server_log(settings: LogSettings, *, verbose: bool) -> None:
     level = "debug" if verbose else settings.level or "warning"
     log.setLevel(level.upper())
     log.handlers[:] = [handler]
-    # Other packages give the root logger handlers of their own: every line would be written twice.
+    # Other packages give the root logger handlers of their own: every line would be written twice, a line that is no
+    # JSON would be lost on the way to where logs are searched, and what such a handler raises would end the program.
     log.propagate = False
-    if settings.format == "json":
-        # A line that is no JSON would be lost on the way to where logs are searched.
-        others.handlers[:] = [handler]
-        others.setLevel(_OTHERS)
+    others.handlers[:] = [handler]
+    others.setLevel(_OTHERS)
+    # Read now: a process that can open no more files has to log that.
+    patterns()
