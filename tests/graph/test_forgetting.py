@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from everloom.errors import Conflict
 from everloom.graph import Graph
 from everloom.loom import Workspace
 from tests.graph.ground import git, keep, open_with, text_of, write
@@ -46,7 +47,7 @@ def test_a_memory_goes_with_its_file_its_edges_and_its_place_on_the_pages(
     graph.reindex(write_json=True)
     assert words_below(graph.directory) == set(WORDS)
     preview = workspace.forget([secret.item])
-    assert {each.kind for each in preview.items} == {"memory", "edge"}
+    assert {each.kind for each in preview.items} == {"memory", "edge", "episode"}
     changes = {each.kind: each for each in preview.spared}
     assert changes["memory"].change == "stays, without its relation to it"
     assert "CORE.md" in changes["graph"].text
@@ -58,6 +59,27 @@ def test_a_memory_goes_with_its_file_its_edges_and_its_place_on_the_pages(
     assert "A calm day" in page.read_text()
     assert "Blue paint" in text_of(graph, "CORE.md")
     assert graph.follow().problems == ()
+
+
+@pytest.mark.promise("forget.every-kind")
+def test_an_entry_of_the_diary_is_found_and_forgotten(workspace: Workspace, graph: Graph, store_url: str) -> None:
+    graph.episode("Quicksilver\nin the bilge (again)", summary="## Found out\nabout the blackmail.", tags=["boat"])
+    graph.episode("A letter about blackmail", idempotency_key="letter")
+    graph.episode("A calm day", summary="The wind was from the west.")
+    spill = workspace.search("quicksilver in the bilge")[0]
+    assert (spill.kind, workspace.show(spill.id).text.strip()) == ("episode", "Found out about the blackmail.")
+    preview = workspace.forget(search="Quicksilver in the bilge (again)")
+    assert (preview.items[0].id, preview.items[0].kind) == (spill.id, "episode")
+    assert [(each.kind, each.change) for each in preview.spared] == [("graph", "are written without it")]
+    letter = workspace.search("a letter about blackmail")[0].id
+    agreed(workspace, spill.id, letter)
+    assert words_below(graph.directory) == set()
+    assert words_in_files(store_url, [*WORDS, "bilge", "letter"]) == set()
+    (page,) = (graph.directory / "episodes").glob("*.md")
+    assert "A calm day" in page.read_text()
+    assert "from the west" in page.read_text()
+    with pytest.raises(Conflict, match="was forgotten"):
+        graph.episode("A letter about blackmail")
 
 
 @pytest.mark.promise("forget.tombstones")

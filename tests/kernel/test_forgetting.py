@@ -627,3 +627,39 @@ def test_writes_that_wait_for_review_or_waited_lose_the_words_too(store_url: str
         assert person.review.list_held().held == ()
         assert loom.store.health(deep=True).problems == ()
         assert approved is not None
+
+
+@pytest.mark.promise("forget.every-kind")
+def test_the_label_of_a_session_is_forgotten_with_what_was_written_in_it(loom: Loom, store_url: str) -> None:
+    place = loom.workspace("james", session="Melanoma consultation")
+    sails = place.semantic.remember(["James"], "James sails every Sunday.").id
+    place.semantic.describe_session("Health", "The Zweibruecken talk.")
+    session = loom.workspace("james").show(sails).sources[0]
+    assert {each.id for each in place.forget(from_session="Melanoma consultation").items} >= {session, sails}
+    # Narrowed to what it says, the session keeps its label.
+    narrowed = place.forget(from_session="Melanoma consultation", search="James sails every Sunday")
+    assert session not in {each.id for each in narrowed.items}
+    assert session in agreed(place, session)
+    assert words_in_files(store_url, ["melanoma", "consultation", "zweibruecken", "sunday"]) == set()
+    # What is recorded of the session stays, under another label.
+    assert [each.session_id for each in loom.workspace("james").semantic.sessions()] == [f"session {session}"]
+    with pytest.raises(NotFound, match="nothing matches"):
+        loom.workspace("james").forget([session])
+
+
+@pytest.mark.promise("forget.every-kind")
+def test_a_perspective_is_forgotten_with_its_instruction(place: Workspace, store_url: str) -> None:
+    sails = place.semantic.remember(["James"], "James sails every Sunday.").id
+    added = place.add_perspective("oncology", "Represent for retrieval about melanoma:", idempotency_key="angle")
+    place.loom.embed_waiting(place.info, 10)
+    assert words_in_files(store_url, ["oncology", "melanoma"]) != set()
+    assert agreed(place, added.id) == [added.id]
+    assert words_in_files(store_url, ["oncology", "melanoma"]) == set()
+    assert "oncology" not in {each.name for each in place.perspectives()}
+    assert [hit.id for hit in place.search("who sails on Sunday?")] == [sails]
+    again = place.add_perspective("oncology", "Another one:")
+    place.loom.embed_waiting(place.info, 10)
+    assert again.id != added.id
+    with pytest.raises(Rejected, match="cannot be forgotten by itself"):
+        place.forget([next(each.id for each in place.perspectives() if each.name == "general")])
+    assert_agreement(store_url)

@@ -19,14 +19,17 @@ from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.executor import complete, intend, sole_writer, stage
 from everloom.graph.index.notes import drop_mentions, file_key
 from everloom.graph.kinds import CORE, EPISODES, REFLECTION
+from everloom.graph.pages.episodes import EPISODE, entry_like
 from everloom.graph.results import Memory
 from everloom.kernel.forgetting.plan import Consequences, Doomed, ForgetPlan, Spared
 from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.forgetting.tombstones import text_key
 from everloom.kernel.operation import Transaction
 from everloom.store import Row, Unit
+from everloom.store.contract import FOREVER
 
 _MEMORY, _EDGE = "memory", "edge"
+_MOST_EPISODES = 10_000
 # Other tools' copies of the index; `reindex --json` writes them again.
 _MIRRORS = ("_index.json", "_state.json", "_embeddings.json")
 _ENTRY = re.compile(r"(?m)^(?=## )")
@@ -50,6 +53,8 @@ class GraphEraser(Eraser):
         rows = unit.all("graph.memory_of", ids=list(ids))
         documents = {row["item_id"]: row for row in unit.all("words.document_of", ids=[row["id"] for row in rows])}
         found = {row["id"]: _memory(row, documents[row["id"]]) for row in rows if row["id"] in documents}
+        told = unit.all("words.document_of", ids=[item for item in ids if item not in found])
+        found |= {row["item_id"]: _episode(row) for row in told if row["kind"] == EPISODE}
         return found | {row["id"]: _edge(row) for row in unit.all("graph.edge_get", ids=list(ids))}
 
     def consequences(self, unit: Unit, plan: ForgetPlan) -> Consequences:
@@ -65,6 +70,7 @@ class GraphEraser(Eraser):
             for other in unit.all("graph.memory_by_uuid", graph=row["graph_id"], uuids=uuids):
                 change = "stays, without its relation to it"
                 spared[other["id"]] = Spared(id=other["id"], kind=_MEMORY, text=other["title"], change=change)
+        taken |= _episodes_about(unit, [plan.doomed[item] for item in plan.of(_MEMORY)])
         for graph, doomed in self._touched(unit, plan).items():
             if pages := [change.path for change in _pages(self._graphs.opened(graph), doomed)]:
                 spared[graph] = Spared(id=graph, kind="graph", text=", ".join(pages), change="are written without it")
@@ -79,6 +85,10 @@ class GraphEraser(Eraser):
         ]
         for row in rows:
             found.setdefault(row["graph_id"], []).append(plan.doomed[row["id"]])
+        if episodes := [plan.doomed[item] for item in plan.of(EPISODE)]:
+            for row in unit.all("graph.graph_all"):
+                if _pages(self._graphs.opened(row["id"]), episodes):
+                    found.setdefault(row["id"], []).extend(episodes)
         return found
 
     @contextmanager
@@ -90,7 +100,7 @@ class GraphEraser(Eraser):
             yield
 
     def _of(self, plan: ForgetPlan) -> list[OpenGraph]:
-        if not plan.of(_MEMORY, _EDGE):
+        if not plan.of(_MEMORY, _EDGE, EPISODE):
             return []
         with self._graphs.op.read() as unit:
             ids = sorted(self._touched(unit, plan))
@@ -106,7 +116,7 @@ class GraphEraser(Eraser):
             key = stage(graph, files)
             intend(graph, tx, key, files)
             self._begun.append((graph, key, files))
-            paths = [each.names[1] for each in doomed]
+            paths = [each.names[1] for each in doomed if each.kind != EPISODE]
             unit.send("graph.file_drop", graph=graph_id, paths=paths)
         unit.send("graph.relation_drop", ids=plan.of(_MEMORY))
         drop_mentions(unit, plan.of(_MEMORY))
@@ -138,6 +148,32 @@ def _memory(row: Row, document: Row) -> Doomed:
     )
 
 
+def _episode(row: Row) -> Doomed:
+    return Doomed(
+        id=row["item_id"],
+        kind=EPISODE,
+        text=f"{row['title']} {row['text']} {row['details']}".strip(),
+        names=(row["title"], row["text"]),
+        keys=(text_key(row["text"]),),
+    )
+
+
+def _episodes_about(unit: Unit, memories: Sequence[Doomed]) -> dict[int, str]:
+    """Find entries of the diary that name memories; those go from the files with them."""
+    if not memories:
+        return {}
+    rows = unit.all(
+        "words.of_kinds", kinds=[EPISODE], happened_from=-FOREVER, happened_until=FOREVER, limit=_MOST_EPISODES
+    )
+    told = unit.all("words.document_of", ids=[row["id"] for row in rows])
+    found: dict[int, str] = {}
+    for memory in memories:
+        named = re.compile(_needle(memory))
+        about = [row for row in told if named.search(f"{row['title']} {row['text']} {row['details']}")]
+        found |= {row["item_id"]: f"an entry of the diary about memory {memory.id}" for row in about}
+    return found
+
+
 def _edge(row: Row) -> Doomed:
     return Doomed(
         id=row["id"],
@@ -155,6 +191,8 @@ def _without(unit: Unit, graph: OpenGraph, doomed: Sequence[Doomed]) -> tuple[Fi
     gone = {each.names[0] for each in doomed}
     others: dict[str, str] = {}
     for each in doomed:
+        if each.kind == EPISODE:
+            continue
         files.remove(each.names[1])
         if each.kind == _MEMORY:
             rows = unit.all("graph.relation_to", graph=graph.id, uuid=each.names[0])
@@ -174,7 +212,7 @@ def _without(unit: Unit, graph: OpenGraph, doomed: Sequence[Doomed]) -> tuple[Fi
 
 def _pages(graph: OpenGraph, doomed: Sequence[Doomed]) -> list[FileChange]:
     """Plan to take memories out of the pages that name them; the next refresh writes the pages anew."""
-    named = re.compile("|".join(_needle(each) for each in doomed if each.kind == _MEMORY) or r"(?!)")
+    named = re.compile("|".join(_needle(each) for each in doomed if each.kind != _EDGE) or r"(?!)")
     changes: list[FileChange] = []
     for path in (graph.page(CORE), graph.page(REFLECTION)):
         changes += _rewritten(graph, path, lambda text: _keep(text.splitlines(keepends=True), named))
@@ -190,6 +228,8 @@ def _pages(graph: OpenGraph, doomed: Sequence[Doomed]) -> list[FileChange]:
 
 
 def _needle(each: Doomed) -> str:
+    if each.kind == EPISODE:
+        return entry_like(*each.names)
     uuid, path, title = each.names
     beginning = re.escape(title[:_CUT])
     return "|".join([re.escape(uuid), re.escape(path), re.escape(quote(path, safe="/")), rf"(?<!\w){beginning}(?!\w)"])

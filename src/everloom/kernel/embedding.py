@@ -303,7 +303,8 @@ def perspective_id(unit: Unit, name: str) -> int | None:
     def read() -> int | None:
         return next((row["id"] for row in unit.all("vectors.perspective_all") if row["name"] == name), None)
 
-    return unit.constant(("perspective", unit.workspace, name), read)
+    # One that somebody added may be forgotten, and another one get its name.
+    return unit.constant(("perspective", unit.workspace, name), read) if name in DEFAULTS else read()
 
 
 def perspectives_of(unit: Unit, at: datetime) -> dict[str, Row]:

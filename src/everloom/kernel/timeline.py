@@ -24,7 +24,7 @@ from everloom.store.contract import FOREVER
 KINDS = ("observation", "understanding", "scene", "exchange", "diary", "memory", "note", "turn")
 # Every kind of document that the program itself stores; a program that adds documents may use other words.
 _STORED = (*KINDS, "preference", "knowledge", "relationship", "tool", "map", "rule", "party")
-_STORED_BESIDE = ("subject", "intention", "record")
+_STORED_BESIDE = ("subject", "intention", "record", "episode")
 # Beyond this, a day is simply full.
 MOST_A_DAY = 50
 # A little more than a year, so that a calendar can show whole weeks.

@@ -171,7 +171,7 @@ class Semantic(CurationVerbs, SynthesisVerbs, BrowsingVerbs):
         subject_names: About,
         content: Text,
         *,
-        kind: ObservationKind | None = None,
+        kind: Annotated[ObservationKind | None, helps("what kind of statement it is")] = None,
         confidence: Annotated[float | None, Says("from 0 to 1")] = None,
         related_to: Annotated[
             Sequence[int] | None, helps("understandings that it is evidence for", metavar="ID")

@@ -23,6 +23,7 @@ def erasers_of(workspace: Any) -> list[Eraser]:
     from everloom.graph.erasing import GraphEraser  # noqa: PLC0415
     from everloom.kernel.forgetting.documents import DocumentEraser  # noqa: PLC0415
     from everloom.kernel.forgetting.lines import LinesEraser  # noqa: PLC0415
+    from everloom.kernel.forgetting.names import NameEraser  # noqa: PLC0415
     from everloom.kernel.imported import ImportEraser  # noqa: PLC0415
     from everloom.kernel.records.erasing import RecordEraser  # noqa: PLC0415
     from everloom.kernel.trust.erasing import HeldEraser  # noqa: PLC0415
@@ -37,6 +38,7 @@ def erasers_of(workspace: Any) -> list[Eraser]:
         HeldEraser(),
         ImportEraser(),
         RecordEraser(),
+        NameEraser(),
         LinesEraser(workspace.loom.places.typed(workspace.info)),
         DocumentEraser(),
     ]

@@ -15,8 +15,13 @@ from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.kinds import EPISODES
 from everloom.graph.results import NotedEpisode, PastEpisode
+from everloom.kernel.forgetting.tombstones import refuse_forgotten
+from everloom.kernel.operation import Transaction
+from everloom.kernel.search import Document
 from everloom.kernel.texts import checked
 
+# The kind of the document that search sees of an entry.
+EPISODE = "episode"
 _ENTRY = re.compile(r"^## ", re.MULTILINE)
 # The contract counts merges in the diary but does not say how an entry marks one, so either title or type will do.
 _MERGE = re.compile(r"\A\d\d:\d\d - merged?\b|^- \*\*Type:\*\* merge\b", re.IGNORECASE | re.MULTILINE)
@@ -44,16 +49,45 @@ def add_episode(graph: OpenGraph, episode: Episode, memory_id: str | None = None
         if text:
             checked(text, what, longest)
     title = " ".join(episode.title.split())
+    document = _document_of(graph, replace(episode, title=title))
     with sole_writer(graph):
         if (known := graph.once.answered(graph.op, NotedEpisode)) is not None:
             return known
+        with graph.op.read() as unit:
+            refuse_forgotten(unit, [document.text])
         path = "" if memory_id is None else graph.row(memory_id)["path"]
         entry = diary_entry(graph, replace(episode, memory_path=path))
         answer = NotedEpisode(path=entry.path, heading=f"{graph.op.local():%H:%M} - {title}")
         receipt = graph.once.receipt(answer)
         plan = FilePlan("episode", f"episode: {title}", (entry,), {"path": entry.path}, receipt=receipt)
-        notices = execute(graph, plan)
+        # Searched like everything else, and so found by whoever wants it forgotten.
+        ready = graph.op.index.prepare([replace(document, details=f"{document.details} {path}".strip())])
+
+        def also(tx: Transaction) -> None:
+            placed = tuple(replace(each, session_id=tx.session_id) for each in ready.documents)
+            tx.op.index.add(tx.unit, replace(ready, documents=placed), tx.at)
+
+        notices = execute(graph, plan, also)
     return replace(answer, notices=notices)
+
+
+def _document_of(graph: OpenGraph, episode: Episode) -> Document:
+    """Make what search sees of an entry."""
+    summary = _one_line(episode.summary)
+    details = " ".join([episode.type, *episode.tags]).strip()
+    known = (episode.title, summary) if summary else ("", episode.title)
+    return Document(kind=EPISODE, title=known[0], text=known[1], details=details, happened_at=graph.op.now)
+
+
+def _one_line(summary: str) -> str:
+    return " ".join(_HEADING.sub("", summary).split())
+
+
+def entry_like(title: str, text: str) -> str:
+    """Write a regular expression that finds an entry by what search sees of it."""
+    # Without a summary, the title is the text.
+    heading, rest = (title, rf"(?s:.*{re.escape(text)})") if title else (text, "")
+    return rf"\A## \d\d:\d\d - {re.escape(heading)}[ \t]*(?:\n|\Z){rest}"
 
 
 def diary_entry(graph: OpenGraph, episode: Episode) -> Append:
@@ -110,7 +144,7 @@ def _render(episode: Episode, at: datetime, *, is_first: bool) -> str:
         ("Type", episode.type),
         ("Tags", ", ".join(episode.tags)),
         ("Memory", _link_to(episode.memory_path) if episode.memory_path else ""),
-        ("Summary", " ".join(_HEADING.sub("", episode.summary).split())),
+        ("Summary", _one_line(episode.summary)),
     ]
     lines = [f"## {at:%H:%M} - {' '.join(episode.title.split())}"]
     lines += [f"- **{name}:** {text}" for name, text in facts if text]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 from everloom.errors import Conflict, EverloomError, Rejected
 from everloom.kernel.forgetting.cleaning import clean
 from everloom.kernel.forgetting.documents import drop_items, scrub_records, words_left
+from everloom.kernel.forgetting.names import SESSION
 from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces, opening
 from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.forgetting.results import Forgotten, ForgottenItem, SparedItem
@@ -66,6 +68,9 @@ def forget(
             carry_out(tx, now, erasers, within)
             # After the words are gone: a receipt holds none of them. What could not be cleaned is known later.
             once.keep(tx.unit, report(now, (), (), ()), tx.at)
+        if plan.of(SESSION):
+            # Whatever else this call writes must not bring back the label of its own session.
+            op = replace(op, session=None)
         remains = finish(erasers)
     done = report(now, remains, *clean(op))
     return done if once.key is None else once.settle(op, done)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from everloom.clock import to_micros
 from everloom.errors import NotFound, Rejected
+from everloom.kernel.forgetting.names import has_label
 from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.forgetting.tombstones import explain_absence
 from everloom.kernel.imported import FILE_KIND, IMPORT_KIND, items_of_source
@@ -75,7 +76,7 @@ def select(unit: Unit, wanted: Selection, hits: Collection[int] | None, erasers:
     if wanted.is_by_time:
         chosen.append(_of_period(unit, wanted, erasers))
     if wanted.from_session is not None:
-        chosen.append(_of_session(unit, _session_id(unit, wanted.from_session), erasers))
+        chosen.append(_with_label(unit, _session_id(unit, wanted.from_session), erasers))
     found = sorted(set.intersection(*chosen))
     if not found:
         raise NotFound("nothing matches", hint="`everloom search` and `everloom show` print the ids of what there is")
@@ -92,7 +93,7 @@ def _named(unit: Unit, ids: Sequence[int], erasers: Sequence[Eraser]) -> set[int
         if row is None:
             raise explain_absence(unit, item)
         if row["kind"] in _PLACES:
-            found |= _of_session(unit, item, erasers)
+            found |= _with_label(unit, item, erasers)
         elif row["kind"] == IMPORT_KIND:
             found |= set(items_of_source(unit, item, 0, MOST + 1))
         else:
@@ -105,6 +106,12 @@ def _of_period(unit: Unit, wanted: Selection, erasers: Sequence[Eraser]) -> set[
     end = FOREVER if wanted.until is None else to_micros(wanted.until)
     rows = unit.all("forgetting.of_period", begin=begin, end=end, limit=MOST + 1)
     return {row["id"] for row in rows}.union(*(each.within(unit, begin, end, None) for each in erasers))
+
+
+def _with_label(unit: Unit, session_id: int, erasers: Sequence[Eraser]) -> set[int]:
+    """Take what was written in a session, and the session itself for its label."""
+    own = {session_id} if has_label(unit, session_id) else set()
+    return _of_session(unit, session_id, erasers) | own
 
 
 def _of_session(unit: Unit, session_id: int, erasers: Sequence[Eraser]) -> set[int]:

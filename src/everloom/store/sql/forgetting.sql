@@ -138,3 +138,15 @@ INSERT INTO tombstone_secret (workspace_id, secret) VALUES (:workspace, :secret)
 -- Take the leases of all tasks but one: what has read what is being forgotten can no longer write.
 UPDATE lease SET holder = NULL, held_until = 0, token = token + 1
 WHERE workspace_id = :workspace AND holder IS NOT NULL AND NOT (task = :task AND holder = :holder);
+
+-- name: session_relabel
+-- Replace the label of a session, which somebody wrote.
+UPDATE session SET label = :label WHERE workspace_id = :workspace AND id = :id;
+
+-- name: perspective_vectors_drop
+-- Delete the vectors of perspectives.
+DELETE FROM embedding WHERE workspace_id = :workspace AND perspective_id IN (:*ids);
+
+-- name: perspective_drop
+-- Delete perspectives that have no vectors left.
+DELETE FROM perspective WHERE workspace_id = :workspace AND id IN (:*ids);
