@@ -49,8 +49,8 @@ class NameEraser(Eraser):
 
     def erase(self, tx: Transaction, plan: ForgetPlan) -> None:
         """Give sessions another label; delete perspectives with their vectors."""
-        relabelled = [{"id": item, "label": _neutral(item)} for item in plan.of(SESSION)]
-        tx.unit.many("forgetting.session_relabel", relabelled)
+        for item in plan.of(SESSION):
+            tx.unit.send("forgetting.session_relabel", id=item, label=_neutral(item))
         if gone := plan.of(_PERSPECTIVE):
             tx.unit.send("forgetting.perspective_vectors_drop", ids=gone)
             tx.unit.send("forgetting.perspective_drop", ids=gone)
