@@ -42,7 +42,7 @@ def test_no_verb_takes_what_is_not_of_its_type(workspace: Workspace) -> None:
                     assert refused.value.hint
             with pytest.raises(Rejected, match=f"{verb.name} takes no nonsense"):
                 call(nonsense=1)
-            with pytest.raises(Rejected, match=f"{verb.name} takes at most"):
+            with pytest.raises(Rejected, match=f"{verb.name} takes (at most|its arguments by)"):
                 call(*[None] * 40)
             if any(each.is_required for each in verb.parameters):
                 with pytest.raises(Rejected, match=f"{verb.name} needs"):

@@ -60,7 +60,8 @@ def check_names(verb: str, parameters: Sequence[Parameter], positional: int, nam
     """Refuse arguments that the verb does not have."""
     places = [each.name for each in parameters if each.is_positional]
     if positional > len(places):
-        raise Rejected(f"{verb} takes at most {len(places)} arguments without a name", hint=_signature(parameters))
+        most = f"at most {len(places)} arguments without their names" if places else "its arguments by name only"
+        raise Rejected(f"{verb} takes {most}", hint=_signature(parameters))
     known = {each.name for each in parameters}
     if unknown := [name for name in named if name not in known]:
         raise Rejected(f"{verb} takes no {', '.join(unknown)[:200]}", hint=_signature(parameters))
