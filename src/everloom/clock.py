@@ -119,7 +119,7 @@ def instant_in(text: str, zone: tzinfo = UTC) -> datetime:
 
 def from_seconds(seconds: float) -> datetime:
     """Convert seconds since 1970 to an instant in UTC; raises ValueError if they are not a number."""
-    if math.isnan(seconds):
+    if isinstance(seconds, float) and math.isnan(seconds):
         raise ValueError("not a number of seconds")
     return clamped(EPOCH + timedelta(microseconds=min(max(seconds * 1_000_000, _FIRST), _LAST)))
 

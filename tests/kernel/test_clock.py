@@ -86,7 +86,7 @@ def test_a_time_is_never_moved_beyond_the_range(at: datetime, by: timedelta) -> 
     assert EARLIEST <= moved(at, by) <= LATEST
 
 
-@given(st.floats(allow_nan=False) | st.integers())
+@given(st.floats(allow_nan=False) | st.integers() | st.just(10**400))
 def test_any_number_of_seconds_is_a_time(seconds: float) -> None:
     assert EARLIEST <= from_seconds(seconds) <= LATEST
 

@@ -236,7 +236,7 @@ def _check_dates(loom: Loom) -> Iterator[Check]:
         if count:
             found = "; ".join(f"{each.id} ({each.happened_at.date()}) {each.text}" for each in listed)
             more = f"; and {count - len(listed):,} more" if count > len(listed) else ""
-            message = f"{count:,} items are dated in the future, and rank as if they had no date: {found}{more}"
+            message = f"items that are dated in the future rank as if they had no date ({count:,}): {found}{more}"
             mend = f"`everloom doctor --set-date ID=DATE -w {shlex.quote(place.name)}` sets the date of an item"
             yield Check(f"dates of {place.name}", "warn", message, mend)
 

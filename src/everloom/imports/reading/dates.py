@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from everloom.clock import from_seconds, instant_in
+from everloom.clock import EARLIEST, LATEST, from_seconds, instant_in
 
 
 def moment(value: object) -> datetime | None:
@@ -16,7 +16,9 @@ def moment(value: object) -> datetime | None:
         if isinstance(value, bool) or value is None:
             return None
         if isinstance(value, int | float):
-            return from_seconds(value)
+            found = from_seconds(value)
+            # Numbers as large as that are not seconds.
+            return found if EARLIEST < found < LATEST else None
         text = str(value).strip()
         found = instant_in(text)
         return found.replace(hour=12) if len(text) == len("2026-01-31") else found
