@@ -85,9 +85,8 @@ def checked_instant(instant: datetime) -> datetime:
     """Convert an aware instant to UTC; refuse one that not every time zone can show."""
     if EARLIEST <= instant <= LATEST:
         return instant.astimezone(UTC)
-    raise Rejected(
-        f"the time {instant.isoformat()} is out of range", hint=f"give a time from {EARLIEST.date()} to {LATEST.date()}"
-    )
+    hint = f"give a time from {EARLIEST.date()} to {LATEST.date()}, in UTC"
+    raise Rejected(f"the time {instant.isoformat()} is out of range", hint=hint)
 
 
 def moved(instant: datetime, by: timedelta) -> datetime:
@@ -101,6 +100,12 @@ def moved(instant: datetime, by: timedelta) -> datetime:
 def is_ahead(instant: datetime, now: datetime) -> bool:
     """Return whether an instant is in the future: then it is the date of a plan, or a mistake."""
     return instant - now > AHEAD
+
+
+def pause_of(seconds: float) -> timedelta:
+    """Return the pause that a server asks for, at most a day: a longer one is a mistake, and so is NaN."""
+    day = 86_400.0
+    return timedelta(seconds=max(0.0, seconds) if seconds < day else day)
 
 
 def midnight(day: date, zone: tzinfo) -> datetime:
@@ -119,7 +124,8 @@ def instant_in(text: str, zone: tzinfo = UTC) -> datetime:
 
 def from_seconds(seconds: float) -> datetime:
     """Convert seconds since 1970 to an instant in UTC; raises ValueError if they are not a number."""
-    if isinstance(seconds, float) and math.isnan(seconds):
+    # Not `isnan`, which refuses whole numbers that are too large for a float.
+    if not seconds <= math.inf:
         raise ValueError("not a number of seconds")
     return clamped(EPOCH + timedelta(microseconds=min(max(seconds * 1_000_000, _FIRST), _LAST)))
 

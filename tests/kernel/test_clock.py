@@ -23,6 +23,7 @@ from everloom.clock import (
     instant_in,
     midnight,
     moved,
+    pause_of,
     read_instant,
     shown,
     to_micros,
@@ -89,6 +90,11 @@ def test_a_time_is_never_moved_beyond_the_range(at: datetime, by: timedelta) -> 
 @given(st.floats(allow_nan=False) | st.integers() | st.just(10**400))
 def test_any_number_of_seconds_is_a_time(seconds: float) -> None:
     assert EARLIEST <= from_seconds(seconds) <= LATEST
+
+
+@given(instants.map(clamped), st.floats())
+def test_no_server_can_ask_for_a_pause_without_end(now: datetime, seconds: float) -> None:
+    assert moved(now, pause_of(seconds)) - now <= _DAY
 
 
 def test_what_is_no_number_of_seconds_is_no_time() -> None:

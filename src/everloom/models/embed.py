@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from everloom.clock import Clock
+from everloom.clock import Clock, pause_of
 from everloom.errors import MalformedReply, NotFound, ProviderBusy, ProviderError, Rejected
 from everloom.models.catalog import Traits, traits_of
 from everloom.models.text import trimmed
@@ -145,7 +145,7 @@ class CoolDown:
         """Compute how long to wait after a number of failures in a row, and at least as long as the provider asked."""
         # The exponent is bounded, or the product would overflow a timedelta after some forty failures.
         doubled = self.first * 2.0 ** min(failures - 1, 16)
-        return max(min(doubled, self.longest), timedelta(seconds=asked or 0))
+        return max(min(doubled, self.longest), pause_of(asked or 0))
 
 
 @dataclass(frozen=True, slots=True)

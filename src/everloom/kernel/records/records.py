@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from everloom.clock import from_micros, moved, to_micros
+from everloom.clock import EPOCH, LATEST, from_micros, moved, to_micros
 from everloom.errors import Conflict, Rejected
 from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.operation import Operation, Transaction
@@ -207,7 +207,7 @@ class RecordWriter(RecordReader):
             "data": data,
             "item": self._publish(document, None if head is None else head["item_id"]),
             "at": self._now,
-            "lifetime": None if lifetime is None else lifetime // _MICROSECOND,
+            "lifetime": None if lifetime is None else min(lifetime, LATEST - EPOCH) // _MICROSECOND,
             "expires": None if lifetime is None else to_micros(moved(self.at, lifetime)),
         }
         if head is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from everloom.clock import to_micros
+from everloom.clock import pause_of, to_micros
 from everloom.errors import Conflict, NotFound, ProviderBusy, ProviderDenied, ProviderError, Rejected
 from everloom.kernel.forgetting.tombstones import SECRET, recognised
 from everloom.kernel.journal import register
@@ -496,4 +496,4 @@ def pause_after(attempts: int, error: Exception) -> timedelta:
     """Compute the pause after a failure: longer each time, and at least as long as the provider asks for."""
     usual = min(_FIRST_PAUSE * (1 << min(attempts, 10)), _LONGEST_PAUSE)
     asked = error.retry_after if isinstance(error, ProviderBusy) else None
-    return usual if asked is None else max(usual, timedelta(seconds=asked))
+    return usual if asked is None else max(usual, pause_of(asked))

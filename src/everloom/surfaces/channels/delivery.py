@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from everloom.clock import pause_of
 from everloom.errors import Conflict, EverloomError
 from everloom.secrets import logger_of
 
@@ -83,5 +84,5 @@ class Outbox:
             return None
         pause = min(timedelta(seconds=1 << min(message.attempts, 12)), _LONGEST_PAUSE)
         if error.retry_after is not None:
-            pause = timedelta(seconds=error.retry_after)
+            pause = pause_of(error.retry_after)
         return self._clock.now() + pause
