@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import logging
-import re._parser as sre  # type: ignore[import-not-found]
-from collections.abc import Iterator
-from itertools import pairwise
+import re
+import time
+from itertools import count, pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.screening import KnownText, found_here, is_exact, read_texts
 from everloom.errors import Rejected
 from everloom.secrets import SecretPattern, logger_of, masked, patterns, spans_in
 from tests.docs.pages import ROOT
 
 PATTERNS = {each.name: each for each in patterns()}
-# The most that one repetition may take in, and one pattern in all repetitions that stand inside each other.
-MOST = 10_000
+# Processor time that a text of LONG characters may take. One of SHORT characters that takes LITTLE cannot take more at
+# twenty times its length, even if the time grew with the square of it.
+SHORT, LONG = 10_000, 200_000
+MOST = 0.9
+LITTLE = MOST / (LONG / SHORT) ** 2
+TEXTS = read_texts(ROOT / "tests" / "screening" / "tuning.toml")
+HEADER, LINE = "-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7bq9x2mW8vB5n"
 
 PLAIN = [
     "The password is the name of my first dog, and I will not tell you which.",
@@ -36,6 +41,13 @@ PLAIN = [
     "everloom_token is a setting, hf_hub_download a function and npm_config_registry a variable",
     "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
     "das Passwort ist geheim; le mot de passe est oublié; パスワードは忘れました; 密码是什么？",
+    f"A file begins with {HEADER} and James moved to Ulm; we married on 3 May.",
+    f"It stands between {HEADER} and -----END PRIVATE KEY-----, see RFC 7468.",
+    f"{HEADER}\nDonaudampfschifffahrtsgesellschaft is a long word.",
+    "Set 19: rests on observations 4041 4177 4322 4353 4374; set 20 on 4041 4177 4322 4353",
+    "IBAN DE89 3704 0044 0532 0130 00, IMEI 356938035643809, invoice 4716258050958645",
+    "fields: password2, 2FA, SHA-256; the password is 8-digit; password: 12 characters; Passwort: RFC-8265-konform",
+    "private_key: ed25519.Ed25519PrivateKey, credentials = base64.b64encode(user), max_tokens: MaxTokensOfRecord",
 ]
 
 
@@ -67,8 +79,10 @@ def test_every_pattern_recognises_its_example_wherever_it_stands(each: SecretPat
         ("card 3714 496353 98431, thanks", "card number"),
         ("4012888888881881", "card number"),
         ("https://ann:t0p-s3cret@example.org/x", "password in an address"),
-        ("-----BEGIN RSA PRIVATE KEY-----\nMIIE", "private key"),
-        ("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOY\n-----END PGP PRIVATE KEY BLOCK-----", "private key"),
+        (f"-----BEGIN RSA PRIVATE KEY-----\n{LINE}", "private key"),
+        (f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{LINE}\n-----END PGP PRIVATE KEY BLOCK-----", "private key"),
+        ("the passphrase for my boat is violet tiger sandwich seventeen, as ever", "password"),
+        ("mysql -u root -pTr33house9 shop", "password"),
     ],
 )
 def test_secrets_are_recognised_in_the_words_around_them(text: str, kind: str) -> None:
@@ -94,44 +108,124 @@ def test_labels_are_read_for_what_is_sure_only() -> None:
     assert "redacted" in masked(PATTERNS["GitHub token"].example, sure_only=True)
 
 
+@pytest.mark.promise("secrets.patterns")
+@pytest.mark.parametrize("each", TEXTS, ids=lambda each: each.id)
+def test_of_a_known_text_exactly_the_secret_is_recognised(each: KnownText) -> None:
+    assert is_exact(each, found_here(each.text))
+
+
+@pytest.mark.promise("secrets.patterns")
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"{HEADER}\n{LINE}\n{LINE}\nDanke!\nWe moved.", "[]\nDanke!\nWe moved."),
+        (f"{HEADER}\r\n{LINE}\r\nAb12==\r\nWe moved.", "[]\r\nWe moved."),
+        (f"> {HEADER}\n> {LINE}\n> -----END PRIVATE KEY-----\n> so", "> []\n> so"),
+        (f'"k": "{HEADER}\\n{LINE}\\n-----END PRIVATE KEY-----\\n", "l": 1', '"k": "[]\\n", "l": 1'),
+        ("a ghp_1a2B3c4D5e\u200b6F7g8H9i0J1k2L\u00ad3m4N5o6P7q8R b", "a [] b"),
+        ("a ghp_1a2B3c4D5e6F7g8H9i\u00a00J1k2L3m4N5o6P7q8R; b", "a []; b"),
+        (
+            "Mot de passe\u00a0: «\u00a0Bisou!2020\u00a0» et la suite",
+            "Mot de passe\u00a0: «\u00a0[]\u00a0» et la suite",
+        ),
+        ("4012\u20098888\u20098888\u20091881, 4012‑8888‑8888‑1881", "[], []"),
+        ("password=hush4me&user=ann; Password: **Tulip-4411**", "password=[]&user=ann; Password: **[]**"),
+    ],
+)
+def test_nothing_but_the_secret_is_replaced(text: str, left: str) -> None:
+    assert re.sub(r"\[redacted: [^]]*\]", "[]", masked(text)) == left
+
+
 @pytest.mark.promise("secrets.linear")
 @pytest.mark.parametrize("each", patterns(), ids=lambda each: each.name)
 def test_the_time_of_a_pattern_grows_with_the_text_and_never_faster(each: SecretPattern) -> None:
-    assert cost(sre.parse(each.pattern.pattern, each.pattern.flags)) <= MOST
+    half = each.example[: len(each.example) // 2]
+    for unit in (each.example, half, *(f"{need}{need.upper()} " for need in each.needs)):
+        assert grows_evenly(unit), unit
 
 
-def cost(parsed: Any) -> int:
-    """Multiply the bounds of repetitions that stand inside each other, and refuse one without a bound.
+@pytest.mark.promise("secrets.linear")
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *[
+            "a",
+            "1",
+            "A",
+            "=",
+            "-",
+            " ",
+            "\n",
+            "\\n",
+            "/",
+            ":",
+            "\u200b",
+            "\u00a0",
+            "ж",
+            "密",
+            "a1",
+            "a\u200b",
+            "4012 ",
+            "password for ",
+        ],
+        *[
+            f"{HEADER}\n{LINE}1",
+            f"{HEADER}\nVersion: a",
+            "\\nn",
+            "://a:",
+            "eyJaaaaaaaa.",
+            "=hf_",
+            "token=",
+            "пароль для ",
+        ],
+        "passphrase is violet ",
+    ],
+)
+def test_the_time_of_a_repeated_text_grows_with_it_and_never_faster(unit: str) -> None:
+    assert grows_evenly(unit)
+    assert grows_evenly(unit, f"{HEADER}\n")
 
-    Where every repetition is bounded or possessive, a match that begins at a given place takes at most so many steps
-    however long the text is. `.*?` up to the end of a private key is the one exception: a text is read to its end once,
-    because the match takes in all of it.
-    """
-    return max((_cost_of(operator, argument) for operator, argument in parsed), default=1)
+
+@pytest.mark.promise("secrets.linear")
+@pytest.mark.parametrize("unit", [f"{HEADER}\n", "PWD ", "password for a b ", "ключ от ", "token a", "basic aaaaaaaa"])
+def test_a_text_of_the_greatest_length_is_read_in_less_than_a_second(unit: str) -> None:
+    assert cost(unit, LONG) < MOST
 
 
-def _cost_of(operator: Any, argument: Any) -> int:
-    name = str(operator)
-    if name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
-        _, most, inner = argument
-        is_any = name == "MIN_REPEAT" and str(inner[0][0]) == "ANY"
-        assert most != sre.MAXREPEAT or is_any, "a repetition without a bound"
-        return (1 if is_any else max(int(most), 1)) * cost(inner)
-    return max((cost(part) for part in _parts_of(argument)), default=1)
+def grows_evenly(unit: str, before: str = "") -> bool:
+    """Return whether twice the text takes less than three times the time, or so little that it does not matter."""
+    return any(
+        (once := cost(unit, SHORT, before)) < LITTLE or cost(unit, 2 * SHORT, before) < 3 * once for _ in range(3)
+    )
 
 
-def _parts_of(argument: Any) -> Iterator[Any]:
-    for part in argument if isinstance(argument, tuple | list) else ():
-        if isinstance(part, sre.SubPattern):
-            yield part
-        else:
-            yield from _parts_of(part)
+FRESH = count()
+
+
+def cost(unit: str, size: int, before: str = "") -> float:
+    """Measure the processor time of reading a text that was not read before."""
+    text = f"{before}{unit * (size // len(unit))} {next(FRESH)}"
+    began = time.process_time()
+    spans_in(text)
+    return time.process_time() - began
+
+
+@pytest.mark.promise("secrets.linear")
+def test_what_was_read_once_is_not_read_again() -> None:
+    text = "We sailed to Brest, and the password is the name of my first dog. " * 3_000
+    assert masked(text) == text
+    began = time.process_time()
+    for _ in range(100):
+        spans_in(text)
+    assert time.process_time() - began < LITTLE
 
 
 HOSTILE = st.sampled_from(
     [need for each in patterns() for need in each.needs]
     + [
         "-----BEGIN RSA PRIVATE KEY-----",
+        "\u200b",
+        "\u00a0",
         "://a:",
         "@",
         "=",
@@ -200,6 +294,12 @@ def test_an_error_repeats_no_secret() -> None:
     assert "Anthropic API key" in error.message
 
 
+@pytest.mark.promise("secrets.patterns")
+def test_the_page_about_secrets_names_every_kind() -> None:
+    page = (ROOT / "docs" / "review.md").read_text(encoding="utf-8")
+    assert [name for name in PATTERNS if f"| {name} |" not in page] == []
+
+
 def test_the_file_of_patterns_is_part_of_the_package() -> None:
     assert (Path(str(ROOT)) / "src" / "everloom" / "secrets.toml").is_file()
-    assert len(PATTERNS) == len(patterns()) > 20
+    assert len(PATTERNS) > 20

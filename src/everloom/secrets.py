@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+from base64 import b64decode
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -18,31 +19,44 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     import logging
 
-# Values that stand where a secret would: in examples, templates and documentation.
-_PLACEHOLDER = (
-    r"(?i)\W*(?:(?:my|your|the|new|old|some|user|db|pass|password|passwd|pwd|secret|token|key|example|changeme|change|me"
-    r"|here|placeholder|redacted|none|null|true|false|required|string|str|test|todo|secure|strong|hash|hashed)"
-    r"[\W_]*){1,8}[0-9]{0,3}\W*|[x*.•…_#-]+"
-)
-_ISSUERS = r"4|5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)|3[47]|3(?:0[0-5]|[68])|6(?:011|4[4-9]|5)|35(?:2[89]|[3-8])|62"
-_CARD_DIGITS = (13, 19)
+_FEWEST_CARD_DIGITS = 14
 # 4444 4444 4444 4448 has a right check digit, and is nobody's.
-_FEWEST_KINDS = 3
+_FEWEST_KINDS = 2
+# Numbers that follow each other this closely are ids.
+_NEAR_IDS = 1000
 _STRONG = frozenset("!@#$%^&*?+=~§")
 # Bits a character: names and words stay below, random letters and digits above.
-_RANDOM_BITS = 3.2
-# Of a random text without digits more is asked, because an identifier has as many different letters.
-_LONG_AND_MIXED = (32, 4.0)
-_FEWEST_DIGITS = 2
+_RANDOM_BITS = 3.0
+# The fewest characters and digits of the part of a key that is no word.
+_RANDOM_LENGTH, _RANDOM_DIGITS = 8, 2
+_FEWEST_PASSWORD_DIGITS, _BARE_PASSWORD, _MIXED_TURNS, _FEWEST_WORDS = 6, 8, 2, 4
 # Every key is at least this long without a space, unless its pattern says that it is short.
-_LONG_RUN = b"x" * 20
+_LONG_RUN = b"x" * 16
 _KEY_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+=:~-"
 _RUNS = bytes(120 if each in _KEY_BYTES else 32 for each in range(256))
-_NO_DIGITS = bytes(each for each in range(256) if each not in b"0123456789")
 _DIGITS = bytes(120 if each in b"0123456789" else 32 for each in range(256))
-_CARD_RUN = b"x" * _CARD_DIGITS[0]
-# What says that a run is a key stands this close before it.
-_BEFORE_RUN = 60
+_CARD_RUN = b"x" * _FEWEST_CARD_DIGITS
+# What says that a run is a key stands this close before it; what says that a value is none, this close to it.
+_BEFORE_RUN, _AROUND = 100, 60
+# Characters that are not seen, and characters that look like one of ASCII.
+_HIDDEN = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff"
+_SPACES = "\u00a0\u2000-\u200a\u202f\u205f\u3000"
+_QUOTES = "“”„‟«»‹›「」『』＂"
+_ODD = re.compile(f"[{_HIDDEN}{_SPACES}{_QUOTES}‘’‐-―−·\uff01-\uff5e]")
+_UNSEEN = re.compile(f"[{_HIDDEN}]")
+_UNSEEN_OR_SPACE = re.compile(f"[{_HIDDEN}{_SPACES}]")
+_SPACE_IN_KEY = re.compile(f"[A-Za-z0-9_-]{{4}}[{_SPACES}][A-Za-z0-9_-]{{4}}")
+_PLAIN = {
+    **dict.fromkeys((160, 8239, 8287, 12288, *range(8192, 8203)), 32),
+    **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
+    **{ord(each): '"' for each in _QUOTES},
+    **dict.fromkeys((8722, *range(8208, 8214)), "-"),
+    **{ord(each): "'" for each in "‘’"},
+    ord("·"): ".",
+}
+# Texts in which nothing was found, by hash: a text that a verb takes is stored as part of a document and read again.
+_MOST_READ = 64
+_read: dict[int, None] = {}
 
 
 class SecretPattern(NamedTuple):
@@ -91,13 +105,22 @@ class Recognised:
 
 
 @cache
-def patterns() -> tuple[SecretPattern, ...]:
-    """Read the patterns, in the order in which they are tried."""
+def _data() -> Mapping[str, Any]:
     import tomllib  # noqa: PLC0415  a help page needs no pattern
     from importlib.resources import files  # noqa: PLC0415
 
-    text = (files("everloom") / "secrets.toml").read_text(encoding="utf-8")
-    return tuple(_pattern_from(each) for each in tomllib.loads(text)["pattern"])
+    return tomllib.loads((files("everloom") / "secrets.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def patterns() -> tuple[SecretPattern, ...]:
+    """Read the patterns, in the order in which they are tried."""
+    return tuple(_pattern_from(each) for each in _data()["pattern"])
+
+
+def _words_for(name: str) -> re.Pattern[str]:
+    """Compile one of the expressions for words around and in place of a secret."""
+    return _compiled(_data()["words"][name])
 
 
 @cache
@@ -107,6 +130,9 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 def _pattern_from(row: Mapping[str, Any]) -> SecretPattern:
     example, expression, needs = str(row["example"]), str(row["pattern"]), tuple(row.get("needs", ()))
+    # A part may be made of those that stand below it.
+    for name, part in _data()["parts"].items():
+        expression = expression.replace(f"<{name}>", part)
     return SecretPattern(
         name=row["name"],
         place=row.get("place", "run"),
@@ -123,8 +149,40 @@ def _pattern_from(row: Mapping[str, Any]) -> SecretPattern:
 
 def spans_in(text: str, *, sure_only: bool = False) -> list[SecretSpan]:
     """Find the secrets in a text, in order; where two overlap, the one that begins first, then the longer one."""
+    # A hash and not the text, which may have to be forgotten.
+    if (read := hash(text)) in _read:
+        return []
+    if text.isascii() or not _ODD.search(text):
+        spans = _plain_spans(text, sure_only)
+    else:
+        spans = _spans_without(text, _UNSEEN, sure_only)
+        # A space that breaks no line may stand inside a key; elsewhere it is one between words.
+        if _SPACE_IN_KEY.search(text):
+            inner = _spans_without(text, _UNSEEN_OR_SPACE, sure_only=True)
+            spans = _apart([*spans, *(each for each in inner if not any(_overlap(each, other) for other in spans))])
+    if not (spans or sure_only):
+        if len(_read) >= _MOST_READ:
+            _read.clear()
+        _read[read] = None
+    return spans
+
+
+def _plain_spans(text: str, sure_only: bool) -> list[SecretSpan]:
     places = _places_in(text)
     return _apart(_candidates(places, sure_only)) if places is not None else []
+
+
+def _spans_without(text: str, unseen: re.Pattern[str], sure_only: bool) -> list[SecretSpan]:
+    """Find the secrets in a text without characters that are not seen, and say where they are in the whole text."""
+    spans = _plain_spans(unseen.sub("", text).translate(_PLAIN), sure_only)
+    if not (spans and unseen.search(text)):
+        return spans
+    kept = [at for at, char in enumerate(text) if not unseen.match(char)]
+    return [each._replace(start=kept[each.start], end=kept[each.end - 1] + 1) for each in spans]
+
+
+def _overlap(one: SecretSpan, other: SecretSpan) -> bool:
+    return one.start < other.end and other.start < one.end
 
 
 def masked(text: str, *, sure_only: bool = False) -> str:
@@ -184,7 +242,8 @@ class _Places(NamedTuple):
 @cache
 def _words() -> tuple[tuple[bytes, ...], tuple[str, ...]]:
     """Return what a short secret needs to have around it: in any text, and in one that is not plain ASCII."""
-    needs = {need for each in patterns() if each.is_short for need in each.needs}
+    short = {need for each in patterns() if each.is_short for need in each.needs}
+    needs = {each for each in short if not any(other in each for other in short - {each})}
     plain = sorted(each for each in needs if each.isascii())
     return tuple(each.encode() for each in plain), tuple(sorted(needs.difference(plain)))
 
@@ -196,7 +255,7 @@ def _places_in(text: str) -> _Places | None:
     raw = text.encode("latin-1", "replace")
     classes = raw.translate(_RUNS)
     has_runs = _LONG_RUN in classes
-    has_card = _CARD_RUN in raw.translate(_DIGITS, b" -")
+    has_card = _CARD_RUN in raw.translate(_DIGITS, b" -.")
     if not (has_runs or has_card or _has_word(text, raw.lower())):
         return None
     return _Places(text, raw.lower(), tuple(_runs_in(classes)) if has_runs else (), has_card)
@@ -220,15 +279,16 @@ def _runs_in(classes: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _candidates(places: _Places, sure_only: bool) -> Iterator[SecretSpan]:
-    joined = places.joined
+    text, joined = places.text, places.joined
     for each in patterns():
         if sure_only and each.is_likely:
             continue
         for match in _matches(each, places, joined):
-            value = match.group(each.group)
-            if each.check not in _CHECKS or _CHECKS[each.check](value):
-                start, end = match.span(each.group)
-                yield SecretSpan(each.name, start, end - _trailing(value) if each.check == "password" else end)
+            (start, end), check = match.span(each.group), _CHECKS.get(each.check)
+            before, after = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
+            if check is None or check(match.group(each.group), before, after):
+                is_in_words = each.is_likely and not before.endswith(('"', "'", "`"))
+                yield SecretSpan(each.name, start, end - _trailing(text[start:end]) if is_in_words else end)
 
 
 def _matches(each: SecretPattern, places: _Places, joined: bytes) -> Iterator[re.Match[str]]:
@@ -236,7 +296,8 @@ def _matches(each: SecretPattern, places: _Places, joined: bytes) -> Iterator[re
     match each.place:
         case "run":
             if any(need in joined for need in each.bytes):
-                yield from each.pattern.finditer(places.text)
+                for start, end in places.runs:
+                    yield from each.pattern.finditer(places.text, start, end)
         case "before a run":
             yield from _before_runs(each, places)
         case "digits":
@@ -261,20 +322,18 @@ def _where_it_begins(each: SecretPattern, places: _Places) -> Iterator[re.Match[
 
 def _before_runs(each: SecretPattern, places: _Places) -> Iterator[re.Match[str]]:
     for start, end in places.runs:
-        begin, run = max(0, start - _BEFORE_RUN), places.lower[start:end]
-        if len(run.translate(None, _NO_DIGITS)) < _FEWEST_DIGITS and len(run) < _LONG_AND_MIXED[0]:
-            continue
-        near = places.lower[begin:end]
-        if any(need in near for need in each.bytes):
+        begin = max(0, start - _BEFORE_RUN)
+        near = places.text[begin:end].lower()
+        if any(need in near for need in each.needs):
             yield from each.pattern.finditer(places.text, begin, end)
 
 
 def _trailing(value: str) -> int:
     """Count the characters at the end of a value that belong to the sentence around it."""
-    return len(value) - len(value.rstrip(".!?:"))
+    return len(value) - len(value.rstrip(".?:…*"))
 
 
-def _apart(found: Iterator[SecretSpan]) -> list[SecretSpan]:
+def _apart(found: Iterable[SecretSpan]) -> list[SecretSpan]:
     kept: list[SecretSpan] = []
     for span in sorted(found, key=lambda each: (each.start, -each.end)):
         if not kept or span.start >= kept[-1].end:
@@ -282,38 +341,103 @@ def _apart(found: Iterator[SecretSpan]) -> list[SecretSpan]:
     return kept
 
 
-def _is_card(value: str) -> bool:
-    """Check the length, the issuer and the check digit of a card number."""
-    number = "".join(char for char in value if char.isdigit())
+def _is_card(value: str, before: str, after: str) -> bool:
+    """Check the issuer, the length and the check digit of a card number, and that it is not one of many numbers."""
+    groups = re.findall("[0-9]+", value)
+    number = "".join(groups)
     digits = [int(char) for char in number]
-    least, most = _CARD_DIGITS
-    if not (least <= len(digits) <= most and len(set(digits)) >= _FEWEST_KINDS and re.match(_ISSUERS, number)):
+    if len(set(digits)) < _FEWEST_KINDS or not _words_for("issuer").fullmatch(number):
         return False
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
-    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
-
-
-def _is_chosen(value: str) -> bool:
-    """Return whether a value is not merely a word that stands for one."""
-    return re.fullmatch(_PLACEHOLDER, value) is None and not value.startswith(("$", "{", "%", "<", "["))
-
-
-def _is_password(value: str) -> bool:
-    """Return whether somebody may have chosen this as a password; ordinary words are not taken for one."""
-    bare = value.rstrip(".!?:")
-    has_digit, has_letter = any(map(str.isdigit, bare)), any(map(str.isalpha, bare))
-    return _is_chosen(bare) and has_letter and (has_digit or not _STRONG.isdisjoint(bare)) and "://" not in bare
-
-
-def _is_opaque(value: str) -> bool:
-    """Return whether a value looks random: a key and not a name, a path or a word."""
-    if not _is_chosen(value) or _bits(value) < _RANDOM_BITS or not any(map(str.isalpha, value)):
+    if (sum(digits[-1::-2]) + sum(doubled)) % 10:
         return False
-    turns = sum(a.isdigit() != b.isdigit() for a, b in pairwise(value))
-    if sum(map(str.isdigit, value)) >= _FEWEST_DIGITS and turns >= _FEWEST_DIGITS:
+    numbers = [int(each) for each in groups[:4]]
+    is_sorted = numbers in (sorted(set(numbers)), sorted(set(numbers), reverse=True))
+    is_list = is_sorted and len(groups) > 1 and max(numbers) - min(numbers) <= _NEAR_IDS
+    if is_list or _words_for("more_digits").search(f"{before}\0{after}"):
+        return False
+    return _words_for("card").search(before) is not None or _words_for("numbered").search(before) is None
+
+
+def _is_chosen(value: str, before: str = "", _after: str = "") -> bool:
+    """Return whether a value is not merely a word that stands for one, nor the name of the user beside it."""
+    if before.endswith(f"/{value}:"):
+        return False
+    return _words_for("placeholder").fullmatch(value) is None and not value.startswith(("$", "{", "%", "<", "["))
+
+
+def _is_password(value: str, before: str, after: str) -> bool:
+    """Return whether somebody may have chosen this as a password; ordinary words are not taken for one."""
+    bare = value[: len(value) - _trailing(value)]
+    if not _is_chosen(bare) or _words_for("no_password").fullmatch(bare) or _words_for("units").match(after):
+        return False
+    if bare.isdigit():
+        return len(bare) >= _FEWEST_PASSWORD_DIGITS
+    has_digit, has_letter = any(map(str.isdigit, bare)), any(map(str.isalpha, bare))
+    return has_letter and (
+        has_digit or not _STRONG.isdisjoint(bare) or _words_for("assigned").search(before) is not None
+    )
+
+
+def _is_bare_password(value: str, before: str, after: str) -> bool:
+    """Return whether this is a password although nothing but the word stands before it."""
+    bare = value[: len(value) - _trailing(value)]
+    if not _is_password(bare, before, after) or bare.isdigit() or not any(map(str.isdigit, bare)):
+        return False
+    if _words_for("login").search(before) or _words_for("changed").search(before + after):
         return True
-    length, bits = _LONG_AND_MIXED
-    return len(value) >= length and _bits(value) >= bits and value.lower() != value and "_" not in value
+    return len(bare) >= _BARE_PASSWORD and (_turns(bare) >= _MIXED_TURNS or not _STRONG.isdisjoint(bare))
+
+
+def _is_words(value: str, *_: str) -> bool:
+    """Return whether these are words that nobody says in a row, as far as one can see: enough, or with a number."""
+    words = value.split()
+    return len(words) >= _FEWEST_WORDS or any(map(str.isdigit, value))
+
+
+def _is_opaque(value: str, _before: str = "", after: str = "") -> bool:
+    """Return whether a value looks random: a key and not a name, a path or a word."""
+    random = _without(value, "name")
+    # What is called is a function.
+    if after.startswith("("):
+        return False
+    return 2 * len(random) >= len(value) and _bits(value) >= _RANDOM_BITS and _is_mixed(random) and _is_chosen(value)
+
+
+def _is_key(value: str, *_: str) -> bool:
+    """Return whether something that begins as a key does is one: it has more than words and numbers."""
+    return _is_mixed(_without(value, "word")) and _is_chosen(value)
+
+
+def _is_mixed(random: str) -> bool:
+    digits, capitals = sum(map(str.isdigit, random)), sum(map(str.isupper, random))
+    is_mixed = digits < len(random) and (digits >= _RANDOM_DIGITS or 0 < capitals < len(random))
+    return is_mixed and len(random) >= _RANDOM_LENGTH
+
+
+def _without(value: str, kind: str) -> str:
+    parts = re.split("[^A-Za-z0-9]+", value)
+    return "".join(each for each in parts if not _words_for(kind).fullmatch(each))
+
+
+def _is_credential(value: str, *_: str) -> bool:
+    """Return whether this is what an authorization header carries: a key, or a name and a password in base64."""
+    if _is_opaque(value):
+        return True
+    try:
+        name, colon, password = b64decode(value, validate=True).decode("utf-8").partition(":")
+    except ValueError:
+        return False
+    return bool(name and colon and password) and name.isprintable() and _is_chosen(password)
+
+
+def _is_block(value: str, *_: str) -> bool:
+    """Return whether there is a line of a key after the mark, and not only words between two of them."""
+    return re.search("[A-Za-z0-9+/]{16}", value) is not None
+
+
+def _turns(value: str) -> int:
+    return sum(a.isdigit() != b.isdigit() for a, b in pairwise(value))
 
 
 def _bits(value: str) -> float:
@@ -322,9 +446,15 @@ def _bits(value: str) -> float:
     return -sum(count / size * math.log2(count / size) for count in Counter(value).values())
 
 
-_CHECKS: Mapping[str, Callable[[str], bool]] = {
-    "luhn": _is_card,
+# What a check is given: the value, and what stands before and after it.
+_CHECKS: Mapping[str, Callable[[str, str, str], bool]] = {
+    "card": _is_card,
     "chosen": _is_chosen,
     "password": _is_password,
+    "bare password": _is_bare_password,
+    "words": _is_words,
     "opaque": _is_opaque,
+    "key": _is_key,
+    "credential": _is_credential,
+    "block": _is_block,
 }

@@ -25,6 +25,7 @@ AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
 T = TypeVar("T")
 
 _DEEPEST = 50
+_NAMED_BY_KEY = 1_000
 # A redacted key would be the same key for every secret, and hand out another request's answer.
 _NEVER_REDACTED = "idempotency_key"
 
@@ -140,7 +141,8 @@ def _redacted(text: str, place: str, found: list[Recognised], before: str = "") 
     if not (spans or before):
         return text
     if before and not spans:
-        size, own = len(before), spans_in(before + text)
+        # Only the beginning of a value can be a secret because of its key.
+        size, own = len(before), spans_in(before + text[:_NAMED_BY_KEY])
         spans = [each._replace(start=each.start - size, end=each.end - size) for each in own if each.start >= size]
     found += [Recognised(span.kind, place) for span in spans]
     return replace_spans(text, spans) if spans else text
