@@ -81,7 +81,7 @@ def write_whole(file: Path, data: bytes, *, keeps_mode: bool = False) -> None:
     except OSError as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise file_error(error, "write", file, after="it is unchanged") from error
+        raise file_error(error, "write", file, after="nothing was changed") from error
 
 
 def make_private(folder: Path) -> None:

@@ -76,6 +76,8 @@ def import_directory(graph: OpenGraph, source: Path) -> Imported:
     given = {"graph": graph.name, "source": str(source.absolute())}
     if (waiting := hold(graph.op, "graph.import_directory", given, f"the directory {source}")) is not None:
         return Imported(graph=graph.name, directory=str(graph.disk.root), held=f"{waiting}: {HELD}")
+    # The reason why the graph could not be made, before the consequence.
+    graph.op.must_write()
     graph.disk.must_exist()
     beside, disk = _read_beside(graph, source), Disk(source)
     copied = _attach(graph) if os.path.samefile(source, graph.disk.root) else _copy(graph, disk, beside)

@@ -193,4 +193,4 @@ def _write(path: Path, text: str) -> None:
     except OSError as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise file_error(error, "write", path, after="it is unchanged") from error
+        raise file_error(error, "write", path, after="nothing was changed") from error

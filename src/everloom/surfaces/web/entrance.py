@@ -18,6 +18,7 @@ from everloom.errors import (
     StoreBusy,
     StoreConflict,
     StoreError,
+    StoreFull,
     StoreReplaced,
     WorkspaceLeaving,
     meaning_of,
@@ -46,6 +47,7 @@ _TROUBLES = {
     StoreConflict: "the state of the store does not allow it",
 }
 _TROUBLE = "the store does not work"
+_FREE = "whoever runs the server has to free space where it keeps its data; reading goes on"
 _ELSEWHERE = "whoever runs the server finds the reason in its log, or with `everloom doctor`"
 
 
@@ -138,4 +140,5 @@ def discreet(error: EverloomError, *, is_logged: bool = False) -> EverloomError:
         log.warning("%s", error)
     cause = error.cause if isinstance(error, StoreError) else None
     told = f"{_TROUBLES.get(type(error), _TROUBLE)}{f': {cause}' if cause else ''}"
-    return type(error)(told, hint=None if meaning_of(error).retry else _ELSEWHERE)
+    hint = _FREE if isinstance(error, StoreFull) else _ELSEWHERE
+    return type(error)(told, hint=None if meaning_of(error).retry else hint)

@@ -99,7 +99,7 @@ def _with_line(lines: list[str], name: str, value: str) -> str:
 def write_text(path: Path, text: str) -> None:
     """Replace a file atomically, with its mode; a link stays a link, and its target is replaced."""
     target = path.resolve()
-    with writing(path, after="it is unchanged"):
+    with writing(path, after="nothing was changed"):
         target.parent.mkdir(parents=True, exist_ok=True)
     # As bytes: a file that is changed keeps its own line ends on every system.
     write_whole(target, text.encode(), keeps_mode=True)
