@@ -107,6 +107,9 @@ def test_what_leads_outside_nowhere_or_in_a_circle_is_named_and_stops_nothing(qu
     assert "replace the link" in str(refused.value.hint)
     assert (outside / "mine.md").read_bytes() == before
     assert hidden.read_text() == "# Hidden\n"
+    # The same memory in another file does not stop at the link that has its name.
+    write(quick, "again.md", before.decode())
+    assert "again.md" in problems(quick)
     assert keep(quick, "Another").item
 
 

@@ -160,8 +160,7 @@ class Disk:
         return self.is_walked(real.relative_to(self.root).as_posix(), ignored)
 
     def exists(self, path: str) -> bool:
-        """Check whether anything has this name, including a dangling link."""
-        self.place(path)
+        """Check whether anything has this name, including a link that leads nowhere or outside."""
         return os.path.lexists(self._named(path))
 
     def walk(self, ignored: Collection[str] = ()) -> Iterator[FileEntry | FileProblem]:
