@@ -1,14 +1,17 @@
 """Guards the sockets of a server: how many connections an address may hold, and how long each may keep us waiting.
 
-A client that connects and says nothing, or says it one byte at a time, costs a place that others need. Below the gate,
+A client that connects and says nothing, or says it one byte at a time, costs a place that others need. Each connection
+takes one of the files that the process may open, so there are as many places as that limit allows. Below the gate,
 which sees only requests that have arrived. Refuses to know what is requested.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import OrderedDict
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import ip_address
 from typing import Any, Literal
@@ -16,7 +19,33 @@ from typing import Any, Literal
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from everloom.errors import EverloomError
+from everloom.secrets import logger_of
 from everloom.surfaces.web.proxies import NOBODY, NetworkList
+
+if os.name == "nt":
+
+    def _raised(wanted: int) -> int | None:  # noqa: ARG001
+        """Windows has no such limit."""
+        return None
+else:
+    import resource
+
+    def _raised(wanted: int) -> int | None:
+        """Raise the limit towards what is wanted, and return it; None if there is none."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft == resource.RLIM_INFINITY:
+            return None
+        if soft < wanted:
+            allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            # Some systems have another limit below the hard one; then the present limit counts.
+            with suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+                soft = allowed
+        return soft
+
+
+log = logger_of(__name__)
 
 # What a connection is waiting for: its client's headers, its client's body, or our answer.
 Phase = Literal["headers", "body", "answer"]
@@ -24,6 +53,11 @@ _LATE = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n"
 # A closed connection whose client does not read the last answer is cut after this.
 _FLUSH_SECONDS = 2.0
+
+# Connections beyond the places, so that whoever gets none is told so by the guard.
+SPARE = 32
+# With fewer places than this, a page and one client would get into each other's way.
+_LEAST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +74,34 @@ class Patience:
     reserve: int = 64
     # All callers come from the address of a proxy, which may therefore take every seat.
     proxies: NetworkList = NOBODY
+
+
+def affordable(patience: Patience) -> Patience:
+    """Raise the limit of open files, and fit the places into it; refuse a limit that is too low for any server."""
+    beside = SPARE + patience.reserve
+    wanted = beside + patience.seats
+    limit = _raised(wanted)
+    if limit is None or limit >= wanted:
+        return patience
+    remedy = f"raise it to {wanted}: `ulimit -n {wanted}` in a shell, LimitNOFILE={wanted} in a systemd unit"
+    if limit < beside + _LEAST:
+        raise EverloomError(
+            f"this process may open {limit} files at once, and a server needs at least {beside + _LEAST}",
+            hint=f"{remedy}; or lower server.calls_at_once",
+        )
+    seats = limit - beside
+    # Half of them: what waits gives way, and a few places would be too few for the clients of one machine.
+    each = min(patience.seats_each, seats // 2)
+    log.warning(
+        "this process may open %d files: it serves %d connections, %d for each address, instead of %d and %d; %s",
+        limit,
+        seats,
+        each,
+        patience.seats,
+        patience.seats_each,
+        remedy,
+    )
+    return replace(patience, seats=seats, seats_each=each)
 
 
 class Seats:

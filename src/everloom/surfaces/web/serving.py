@@ -29,8 +29,7 @@ from everloom.errors import Conflict, EverloomError, Forbidden, Rejected
 from everloom.kernel.tokens import Tokens
 from everloom.secrets import logger_of
 from everloom.surfaces.web.admission import Rules, bare, is_loopback
-from everloom.surfaces.web.guard import Patience, guarded
-from everloom.surfaces.web.handles import SPARE, affordable
+from everloom.surfaces.web.guard import SPARE, Patience, affordable, guarded
 from everloom.surfaces.web.proxies import NetworkList
 
 if TYPE_CHECKING:
