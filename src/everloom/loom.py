@@ -22,7 +22,7 @@ from everloom.kernel.operation import Footprints, Lately, Operation, SeenTexts
 from everloom.kernel.records.expiring import ExpireTask
 from everloom.kernel.search import Finder, Index
 from everloom.kernel.spending import Ledger
-from everloom.kernel.trust.origin import AGENT, OriginKind, read_origin
+from everloom.kernel.trust.origin import AGENT, Origin, OriginKind, read_origin
 from everloom.kernel.trust.screen import Screen, label_of
 from everloom.kernel.work.holder import this_holder
 from everloom.kernel.work.jobs import RunningJobs
@@ -61,6 +61,11 @@ if TYPE_CHECKING:
     from everloom.telemetry import Telemetry
 
 __all__ = ["Loom", "Workspace", "open_loom"]
+
+
+def _lowered(origin: Origin | None) -> Origin:
+    """Return the origin of what the agent does for a caller: its own, or that of a caller that is trusted less."""
+    return origin if origin is not None and origin.kind.rank > AGENT.kind.rank else AGENT
 
 
 @overload
@@ -295,7 +300,12 @@ class Loom:
         return Being(
             op=workspace.op,
             soul=self.soul(workspace),
-            party=Neighbours(self.workspaces, workspace.info, lambda to: Workspace(self, to, None, None).episodic),
+            # A message arrives with no more trust than its writer has here.
+            party=Neighbours(
+                self.workspaces,
+                workspace.info,
+                lambda to: Workspace(self, to, origin=_lowered(workspace.origin)).episodic,
+            ),
             policy=policy_of(EpisodicPolicy, known, starts_here=known.patrol == "here"),
             thinker=lambda: self.thinker(workspace.info),
         )
@@ -305,9 +315,13 @@ class Loom:
         return OneSoul(self.store, workspace.info.id, workspace.semantic)
 
     def mind_setup(
-        self, workspace: WorkspaceInfo, refusal: EverloomError | None = None, session: str | None = None
+        self,
+        workspace: WorkspaceInfo,
+        refusal: EverloomError | None = None,
+        session: str | None = None,
+        origin: Origin | None = None,
     ) -> MindSetup:
-        """Collect everything that the mind of a workspace needs; `session` is whose verbs it serves."""
+        """Collect everything that the mind of a workspace needs; `session` and `origin` are those of the caller."""
         from everloom.kernel.forgetting.verbs import AgentTurn  # noqa: PLC0415
         from everloom.mind.conversation.conversation import TURN  # noqa: PLC0415
         from everloom.mind.hands.servers import NoServers  # noqa: PLC0415
@@ -318,8 +332,13 @@ class Loom:
         from everloom.wiring.tools import faculty_tools, verb_tools  # noqa: PLC0415
 
         # Everything that the conversation writes into other faculties carries this one session label.
-        place = Workspace(self, workspace, "conversation", refusal=refusal)
-        op, known = self.operation(workspace, session, refusal=refusal), self.settings
+        # The agent is bound to its own origin, even in a conversation with a person: what it writes through tools is
+        # not what the person says, and it decides nothing. A caller that is trusted less lowers it.
+        lower = _lowered(origin)
+        place = Workspace(self, workspace, "conversation", refusal=refusal, origin=lower)
+        # A person who forgets a fact is not bound to the agent's origin.
+        own = place if origin in (lower, AGENT) else Workspace(self, workspace, "conversation", refusal=refusal)
+        op, known = self.operation(workspace, session, refusal=refusal).with_origin(lower, caller=origin), self.settings
         alerts = policy_of(AlertLimits, known.alerts, dollars_a_day=known.mind.dollars_a_day)
         return MindSetup(
             op=op,
@@ -328,7 +347,7 @@ class Loom:
             owner=self.places.owner(workspace),
             former_notes=self.places.former_notes(workspace),
             soul=self.soul(place),
-            facts=ConversationFacts(place.op, lambda: forgetting_of(place)),
+            facts=ConversationFacts(own.op, lambda: forgetting_of(own)),
             attachments=self.places.attachments(workspace),
             bounds=bounds_of(self.settings.attachments),
             policy=policy_of(MindPolicy, known.mind, alerts=alerts),

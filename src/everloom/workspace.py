@@ -72,7 +72,8 @@ class Workspace:
     @property
     def op(self) -> Operation:
         """Make the context that a verb runs in here."""
-        op = self.loom.operation(self.info, self.session, self.model_tier, self.refusal).told_by(self.origin)
+        op = self.loom.operation(self.info, self.session, self.model_tier, self.refusal)
+        op = op.with_origin(self.origin, caller=self.origin)
         return replace(op, holds=frozenset(), guards=self._guards) if self._is_cleared else op
 
     def cleared(self, held: HeldWrite, guard: Callable[[Unit], None] | None = None) -> Workspace:
@@ -136,7 +137,7 @@ class Workspace:
         from everloom.mind import Mind  # noqa: PLC0415  a search alone does not need it
 
         author: Author = "person" if self.origin == PERSON else "agent"
-        return Mind(self.loom.mind_setup(self.info, self.refusal, self.session), author)
+        return Mind(self.loom.mind_setup(self.info, self.refusal, self.session, self.origin), author)
 
     def records(self, space: str) -> Records:
         """Reach what a program keeps here while it runs; `space` says which program."""
@@ -269,7 +270,10 @@ class Workspace:
         """
         op, texts = self.op.told_by(origin), [each.text for each in documents]
         is_told = bool(origin or self.origin)
-        told = op if is_told or not op.holds else op.told_by(IMPORT)
+        for each in documents:
+            # A document that names its own origin cannot raise it, either.
+            (op if is_told else self.op).told_by(each.origin)
+        told = op if is_told or not op.holds else op.at_most(IMPORT)
         if told.is_held:
             with told.read() as unit:
                 gone = recognised(unit, map(text_key, texts))

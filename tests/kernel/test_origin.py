@@ -237,7 +237,6 @@ def test_every_way_to_write_can_wait(held: Workspace, tmp_path: Path) -> None:
         lambda: stranger.semantic.create_understanding(["keel"], "Keels.", "Keels"),
         lambda: stranger.semantic.create_subjects([]),
         lambda: stranger.episodic.update_memory("knowledge", "append", "x", key="k"),
-        lambda: stranger.review.approve([1]),
     ):
         with pytest.raises(Forbidden, match="waits for review"):
             write()

@@ -86,7 +86,7 @@ class _RecordDraft:
 
 def store_batch(op: Operation, place: Place, records: Sequence[Record], reached: PartState | None) -> StoredBatch:
     """Store records and how far their file was read, all or none; those that are known are counted."""
-    told = op.told_by(f"{OriginKind.IMPORT}:{place.format}")
+    told = op.at_most(f"{OriginKind.IMPORT}:{place.format}")
     stored = StoredBatch()
     with told.read() as unit:
         drafts = list(_fresh(unit, _drafts(told, place, records, stored), stored))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from everloom.clock import Clock, clamped, to_micros, zone_named
-from everloom.errors import EverloomError, StoreError
+from everloom.errors import EverloomError, Forbidden, StoreError
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import (
     Session,
@@ -205,6 +205,9 @@ class Operation:
     workspace: WorkspaceInfo
     session: str | None = None
     model_tier: str | None = None
+    # The origin that the caller is bound to: a header, a connection or the surface set it. None for a program in this
+    # process that named none.
+    caller: Origin | None = None
     # The origins that wait for a person's review before they count.
     holds: frozenset[OriginKind] = frozenset()
     # Run first in every write; one that raises, such as a lease's guard, rolls it back.
@@ -250,12 +253,41 @@ class Operation:
         """Whether what is written here waits for a person's review."""
         return self.origin.kind in self.holds
 
+    def with_origin(self, origin: Origin | None, *, caller: Origin | None = None) -> Operation:
+        """Return an operation whose writes have this origin, whatever it was; None keeps it.
+
+        For the places where a call enters, which also name the caller if it is bound to an origin. An argument of a
+        call goes through `told_by`.
+        """
+        if origin is None:
+            return self
+        return replace(self, index=self.index.told_by(origin), caller=caller or self.caller)
+
     def told_by(self, origin: Origin | str | None) -> Operation:
-        """Return an operation whose writes come from somewhere else; None means from where they come now."""
+        """Return an operation whose writes have the origin that a call names; None keeps the current one.
+
+        An argument can only lower the trust: a higher one is refused.
+        """
         if origin is None:
             return self
         known = read_origin(origin) if isinstance(origin, str) else origin
-        return replace(self, index=self.index.told_by(known))
+        if known.kind.rank < self.origin.kind.rank:
+            hint = f"leave out the origin, or name one that is trusted less than {self.origin.kind}"
+            if self.caller is None:
+                hint += f"; a program that writes for a person opens the workspace with origin={str(known.kind)!r}"
+            raise Forbidden(f"a caller whose origin is {self.origin} cannot write as {known.kind}", hint=hint)
+        return self.with_origin(known)
+
+    def at_most(self, origin: Origin | str) -> Operation:
+        """Return an operation whose writes are trusted no more than those of an origin; a lower one is kept."""
+        known = read_origin(origin) if isinstance(origin, str) else origin
+        return self if known.kind.rank < self.origin.kind.rank else self.with_origin(known)
+
+    def must_decide(self, title: str) -> None:
+        """Refuse a decision to a caller that is bound to an origin other than a person."""
+        if self.caller is not None and self.caller.kind is not OriginKind.PERSON:
+            hint = "decide on the page, or in a terminal with the command `everloom`"
+            raise Forbidden(f"only a person can do this ({title}), and this caller is {self.caller}", hint=hint)
 
     @property
     def screen(self) -> Screen:

@@ -40,18 +40,21 @@ _loading = RLock()
 class Effect:
     """What a verb may do: `writes` changes data, `destroys` loses data, `repeats` is safe to call again.
 
-    `stores` keeps something of its arguments, which are then screened for secrets.
+    `stores` keeps something of its arguments, which are then screened for secrets. `decides` is for people only: no
+    model is offered the verb, and a caller that is bound to another origin is refused.
     """
 
     writes: bool = True
     destroys: bool = False
     repeats: bool = False
     stores: bool = True
+    decides: bool = False
 
 
 READS = Effect(writes=False)
 ADDS = Effect()
 ADDS_ONCE = Effect(repeats=True)
+DECIDES = Effect(decides=True)
 DESTROYS = Effect(destroys=True)
 # Of what it is given nothing is stored: it may be the very secret that is to go.
 ERASES = Effect(destroys=True, stores=False)
@@ -205,6 +208,9 @@ def verb(
     `agent` the conversational agent has it as a tool; without `cli` there is no command for it.
     """
 
+    if effect.decides and (tools or agent):
+        raise TypeError(f"{title}: no model can be offered a verb that decides")
+
     def declare(method: AnyMethod) -> AnyMethod:
         # One place for every faculty and surface: whoever calls a verb, its arguments are within bounds, and those of
         # one that writes are screened.
@@ -272,6 +278,8 @@ def _checked(method: AnyMethod, verb: Verb) -> AnyMethod:
             _load_rooms(verb.method)
             loaded = True
         _check_call(verb, args, named)
+        if verb.effect.decides:
+            self.op.must_decide(verb.title.lower())
         try:
             return verb.screened(self, *args, **named)
         except OSError as error:

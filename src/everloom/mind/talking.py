@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from everloom.errors import Forbidden
+from everloom.kernel.trust.origin import AGENT
 from everloom.kernel.verbs import ADDS_ONCE, DESTROYS, PAGE_TOKENS, READS, Effect, Key, MaxTokensOrAll, Says, verb
 
 if TYPE_CHECKING:
+    from everloom.kernel.operation import Operation
     from everloom.mind.conversation import Conversation, Exchange, StreamMessage
     from everloom.mind.ports import MindSetup
 
@@ -49,6 +52,7 @@ class Talking:
     @verb("Say something", _SAYS, cli=False)
     def say(self, text: Words, *, channel: Channel = API_CHANNEL, idempotency_key: Key = None) -> StreamMessage:
         """Send a message into the conversation, which is stored before anything else happens."""
+        _must_speak(self.setup.op)
         return self.conversation.receive(text, channel=channel, key=idempotency_key, is_whole=True)
 
     @verb("Show how the conversation stands", READS, cli=False)
@@ -73,6 +77,7 @@ class Talking:
     @verb("Undo the last exchange", DESTROYS, cli=False)
     def undo_exchange(self, *, idempotency_key: Key = None) -> Exchange | None:
         """Withdraw the last exchange: the model no longer sees it, and the log shows it as withdrawn."""
+        _must_speak(self.setup.op)
         # Before the lease of the turn is taken, which is a write, too.
         self.setup.op.must_write()
         return self.conversation.undo_last(idempotency_key)
@@ -93,3 +98,10 @@ class Talking:
             self.conversation.fetched([self.conversation.get(each) for each in ids])
 
         Once("mark_delivered", idempotency_key, {"ids": list(ids)}).do(self.setup.op, type(None), act)
+
+
+def _must_speak(op: Operation) -> None:
+    """Refuse a caller that is trusted less than the agent: what is said counts as the words of the person."""
+    if op.origin.kind.rank > AGENT.kind.rank:
+        hint = "store it with a verb that keeps its origin, such as remember"
+        raise Forbidden(f"a caller whose origin is {op.origin} cannot speak for the person", hint=hint)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from everloom.clock import instant_in
 from everloom.errors import EverloomError, Rejected
-from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, DESTROYS, PAGE_TOKENS, READS, Key, MaxTokens, helps, verb
+from everloom.kernel.verbs import ANSWER_TOKENS, DECIDES, DESTROYS, PAGE_TOKENS, READS, Key, MaxTokens, helps, verb
 
 if TYPE_CHECKING:
     from everloom.kernel.operation import Operation, Transaction
@@ -87,7 +87,7 @@ class Review:
             raise Rejected(f"{limit} is no limit", hint=f"use 1 to {_MOST}")
         return fitted(list_held(self.op, after, limit), max_tokens, way=None)
 
-    @verb("Approve what waits", ADDS, tools=_FULL, models="Make writes that wait for review, if a person says so.")
+    @verb("Approve what waits", DECIDES)
     def approve(self, ids: _Ids, *, idempotency_key: Key = None) -> tuple[Reviewed, ...]:
         """Approve writes that wait: each is made now, in order."""
         from everloom.kernel.once import Once  # noqa: PLC0415
@@ -106,7 +106,7 @@ class Review:
         once.settle(self.op, tuple(replace(each, result=None) for each in done))
         return done
 
-    @verb("Reject what waits", DESTROYS, tools=_FULL)
+    @verb("Reject what waits", replace(DESTROYS, decides=True))
     def reject(
         self,
         ids: _Ids,

@@ -39,7 +39,7 @@ REST = (
     "set_structural_understanding delete_observations query_observations get_understandings "
     "get_understanding_history search get_consolidation_report get_pending_consolidation find_similar_subjects "
     "merge_subjects get_stats add_alias remove_alias "
-    "list_perspectives add_perspective list_held approve reject list_forgotten correct"
+    "list_perspectives add_perspective list_held list_forgotten correct"
 ).split()
 READ_ONLY = {
     *("orient bring_to_mind recall reset_seen open_around open_intersection sessions what_happened").split(),
@@ -105,7 +105,6 @@ async def test_each_tool_says_what_it_may_change(store: Path) -> None:
         "delete_observations",
         "forget",
         "merge_subjects",
-        "reject",
     }
     assert {name for name, hint in hints.items() if hint and hint.open_world_hint is not False} == set()
     assert [name for name, tool in tools.items() if not (tool.title and tool.description)] == []

@@ -142,7 +142,7 @@ def _differences(
 def _follow(graph: OpenGraph, differences: _Differences, *, anew: bool = False) -> Followed:
     """Take in the differences, a batch in each transaction."""
     # Whoever changed these files did it by hand, or with a program that a person chose.
-    graph = graph.told_by(PERSON)
+    graph = replace(graph, op=graph.op.with_origin(PERSON))
     whole, done = Followed(), 0
     suspects, gone = differences.suspects, differences.gone
     total = len(suspects) + len(gone)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from everloom.clock import to_micros
@@ -72,7 +72,7 @@ def import_directory(graph: OpenGraph, source: Path) -> Imported:
     """Import every file that is not in the graph yet; a second import changes nothing."""
     if not source.is_dir():
         raise NotFound(f"there is no directory {source}", hint="give the directory that contains `graph/`")
-    graph = graph.told_by(f"{OriginKind.IMPORT}:{source.name}")
+    graph = replace(graph, op=graph.op.at_most(f"{OriginKind.IMPORT}:{source.name}"))
     given = {"graph": graph.name, "source": str(source.absolute())}
     if (waiting := hold(graph.op, "graph.import_directory", given, f"the directory {source}")) is not None:
         return Imported(graph=graph.name, directory=str(graph.disk.root), held=f"{waiting}: {HELD}")

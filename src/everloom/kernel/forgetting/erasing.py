@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from everloom.errors import Conflict, EverloomError, Rejected
+from everloom.errors import Conflict, EverloomError, Forbidden, Rejected
 from everloom.kernel.forgetting.cleaning import clean
 from everloom.kernel.forgetting.documents import drop_items, scrub_records, words_left
 from everloom.kernel.forgetting.names import SESSION
@@ -137,6 +137,9 @@ def _claim(unit: Unit, ids: Sequence[int], erasers: Sequence[Eraser]) -> Mapping
 def carry_out(tx: Transaction, plan: ForgetPlan, erasers: Sequence[Eraser], within: tuple[str, str] = ("", "")) -> None:
     """Delete the rows, then every trace of their words, and leave tombstones."""
     unit = tx.unit
+    # In a conversation, the person has agreed between the preview and this.
+    if within == ("", ""):
+        _must_own(tx, plan)
     # A consolidation, a patrol or a turn that is under way may have read it already.
     unit.send("forgetting.lease_fence", task=within[0], holder=within[1])
     # Rows that refer to documents go before them: faculties first, the kernel last.
@@ -154,6 +157,18 @@ def carry_out(tx: Transaction, plan: ForgetPlan, erasers: Sequence[Eraser], with
     kinds = [each.kind for each in plan.doomed.values()]
     event = tx.event(ids=plan.ids, kinds={kind: kinds.count(kind) for kind in sorted(set(kinds))})
     bury(unit, plan.doomed.values(), event, tx.at)
+
+
+def _must_own(tx: Transaction, plan: ForgetPlan) -> None:
+    """Refuse to erase what is trusted more than the caller, if the caller is bound to an origin."""
+    caller = tx.op.caller
+    if caller is None:
+        return
+    rows = tx.unit.all("words.document_of", ids=list(plan.doomed))
+    above = [row["item_id"] for row in rows if row["trust"] is not None and row["trust"] < caller.kind.rank]
+    if above:
+        hint = "a person can forget it on the page, or with `everloom forget` in a terminal"
+        raise Forbidden(f"{above[0]} is trusted more than this caller, whose origin is {caller}", hint=hint)
 
 
 def _preview(unit: Unit, plan: ForgetPlan) -> Forgotten:

@@ -6,7 +6,7 @@ What each faculty does is bound by wiring. Light: heavy modules are imported ins
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -133,7 +133,7 @@ class Forgetting:
 
         return fitted(list_tombstones(self._op, limit, beyond), max_tokens)
 
-    @verb("Lift a tombstone", DESTROYS)
+    @verb("Lift a tombstone", replace(DESTROYS, decides=True))
     def lift_tombstones(
         self,
         ids: Annotated[Sequence[int], Says("the ids that forgotten items had", metavar="ID")],

@@ -20,7 +20,7 @@ from everloom.kernel.embedding import Embedding, Made, situated
 from everloom.kernel.journal import register
 from everloom.kernel.search.languages import WISHES
 from everloom.kernel.texts import indexed, language_of, storable
-from everloom.kernel.trust.origin import Origin, least_trusted, read_origin
+from everloom.kernel.trust.origin import AGENT, Origin, least_trusted, read_origin
 from everloom.kernel.trust.resting import lower_trust
 from everloom.kernel.trust.screen import Screen
 from everloom.store import Row, Unit, value_from
@@ -352,6 +352,9 @@ def _columns(document: Document, words: tuple[str, str], model_id: int, origin: 
     """Convert a document to the values of its row; its origin is that of the operation unless it has its own."""
     known = origin if document.origin is None else read_origin(document.origin)
     rank = None if known is None else known.kind.rank
+    # What an untrusted caller writes is trusted no more than the caller, whatever it says of its own origin. The agent
+    # may write down what a person said.
+    cap = None if origin is None or origin.kind.rank <= AGENT.kind.rank else origin.kind.rank
     return {
         "title": document.title,
         "text": document.text,
@@ -368,5 +371,5 @@ def _columns(document: Document, words: tuple[str, str], model_id: int, origin: 
         "embedded_by": model_id,
         "origin": None if known is None else str(known),
         # Trust falls with what a text is made from, and a text that says where it comes from cannot raise it.
-        "trust": least_trusted([rank, document.trust]),
+        "trust": least_trusted([rank, document.trust, cap]),
     }

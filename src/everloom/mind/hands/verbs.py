@@ -5,6 +5,7 @@ No model is offered these, neither the agent nor one that comes over MCP: it wou
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from everloom.kernel.verbs import ADDS_ONCE, PAGE_TOKENS, READS, Effect, Key, MaxTokens, Says, verb
@@ -23,7 +24,7 @@ ToolName = Annotated[str, Says("the name of one of its tools", metavar="TOOL")]
 AlwaysOrNot = Annotated[bool | None, Says("whether it may act unasked; as before if left out")]
 Limit = Annotated[int, Says("maximum number of results", is_plain=True, least=1, most=1_000)]
 
-_DECIDES = Effect(repeats=True, stores=False)
+_DECIDES = Effect(repeats=True, stores=False, decides=True)
 _BY = "a command"
 
 
@@ -87,7 +88,7 @@ class Acting:
 
         return fitted(view_of(self.hands.known), max_tokens, way=None)
 
-    @verb("Allow a tool", ADDS_ONCE, cli=False)
+    @verb("Allow a tool", replace(ADDS_ONCE, decides=True), cli=False)
     def allow_tool(
         self, server: ServerName, tool: ToolName, *, always: AlwaysOrNot = None, idempotency_key: Key = None
     ) -> HandTool:

@@ -22,6 +22,7 @@ from everloom.kernel.once import UNKEYED, Once
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import LONGEST_TEXT
+from everloom.kernel.trust.origin import AGENT
 from everloom.mind.notes.agreement import SoulSide, SyncStep, choose_side, choose_step, is_same
 from everloom.mind.notes.files import (
     KNOWN,
@@ -415,7 +416,9 @@ class NoteSync:
         """Build the search document of a note: its beginning if it is very long; a daily note is dated by its day."""
         day = day_of(name)
         happened = self._op.now if day is None else noon_of(day, self._op.zone)
-        return Document(kind="note", title=name, text=body[:LONGEST_TEXT], happened_at=happened, origin=author)
+        known = self._op.origin
+        origin = str(known) if known.kind.rank > AGENT.kind.rank else author
+        return Document(kind="note", title=name, text=body[:LONGEST_TEXT], happened_at=happened, origin=origin)
 
     def _publish(self, writing: Transaction, note: int, prepared: Prepared | None) -> None:
         """Update the search document of a note; None removes it."""

@@ -198,6 +198,8 @@ def remember(op: Operation, given: NewObservation, key: str | None) -> Remembere
 def add_observations(op: Operation, given: Sequence[NewObservation], key: str | None) -> tuple[Added, ...]:
     """Store many observations, all or none; those whose origin is held are kept for review."""
     every = checked_list(given, "observations", arguments.MOST_OBSERVATIONS)
+    for each in every:
+        op.told_by(each.origin)
     believed = prepare_observations(op, every, are_known=True)
     drafts = believed.drafts
     waiting = {at: kept for at, draft in enumerate(drafts) if (kept := _held(op, draft, every[at])) is not None}

@@ -42,6 +42,7 @@ from everloom import __version__
 from everloom.errors import Conflict, EverloomError, Forbidden, NotFound, Rejected
 from everloom.jsontext import escaped
 from everloom.kernel.trust.noticed import noticing
+from everloom.kernel.trust.origin import AGENT
 from everloom.secrets import logger_of
 from everloom.surfaces.mcp.answers import INTERNAL, UNANSWERED, answered, explained, failed
 from everloom.surfaces.mcp.completion import is_subject, key_of, none_offered, offer_names
@@ -104,7 +105,7 @@ class LoomServer(MCPServer[dict[str, Any]]):
 
     def __init__(self, opening: LazyLoom, process: Process, toolset: str = DEFAULT) -> None:
         self._opening = opening
-        self._entrance = Entrance(opening, process)
+        self._entrance = Entrance(opening, process, at_most=AGENT)
         self._tools = {tool.name: tool for tool in tools_of(toolset)}
         self._wishes = Wishes()
         super().__init__(

@@ -24,7 +24,7 @@ from everloom.errors import (
     meaning_of,
 )
 from everloom.kernel.texts import name_key
-from everloom.kernel.trust.origin import OriginKind
+from everloom.kernel.trust.origin import Origin, OriginKind, read_origin
 from everloom.secrets import logger_of
 from everloom.surfaces.web.accounting import note_call
 from everloom.surfaces.web.identity import CallClues, Caller, Process, caller_of, is_read_only, refuse_write
@@ -54,7 +54,16 @@ _ELSEWHERE = "whoever runs the server finds the reason in its log, or with `ever
 class Entrance:
     """The way into the memory that one server process serves."""
 
-    def __init__(self, opening: LazyLoom, process: Process, origins: Sequence[SettingOrigin] = ()) -> None:
+    def __init__(
+        self,
+        opening: LazyLoom,
+        process: Process,
+        origins: Sequence[SettingOrigin] = (),
+        *,
+        at_most: Origin | None = None,
+    ) -> None:
+        # No caller is trusted more than this, whatever it sends.
+        self._at_most = at_most
         self.opening = opening
         self.process = process
         # Every setting and where it came from, for whoever runs the server to look at.
@@ -91,12 +100,19 @@ class Entrance:
             session=caller.session,
             model_tier=caller.model_tier,
             refusal=refusal,
-            origin=caller.origin,
+            origin=self._origin_of(caller),
         )
         note_call(workspace=workspace.info.id)
         if refusal is None:
             self.opening.follow(workspace.info)
         return workspace
+
+    def _origin_of(self, caller: Caller) -> str | None:
+        """Return the origin that a caller is bound to: what it names, but nothing that is trusted too much."""
+        most, named = self._at_most, caller.origin
+        if most is not None and (named is None or read_origin(named).kind.rank < most.kind.rank):
+            return str(most)
+        return named
 
     def look(self, workspace_id: int, token: Token | None) -> Workspace:
         """Return a workspace for a person who only looks: nothing is written, not even that somebody looked."""
