@@ -172,3 +172,12 @@ def test_the_zone_of_this_machine_is_an_iana_name(monkeypatch: pytest.MonkeyPatc
     assert local_zone() == "Europe/Paris"
     monkeypatch.setenv("TZ", "nonsense")
     assert local_zone() == "UTC"
+
+
+def test_the_addresses_of_providers_are_read_from_their_own_variables() -> None:
+    own = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9/claude", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    settings, origins = load(environ={**own, "XDG_CONFIG_HOME": "/nowhere"})
+    assert (settings.provider.anthropic_base, settings.provider.openai_base) == tuple(own.values())
+    assert origin(origins, "provider.anthropic_base").source == "environment"
+    ours = {"EVERLOOM_PROVIDER_ANTHROPIC_BASE": "http://127.0.0.1:10"}
+    assert load(environ={**own, **ours})[0].provider.anthropic_base == "http://127.0.0.1:10"

@@ -45,6 +45,8 @@ _FILE_NAME = "everloom.toml"
 _FOREIGN_VARIABLE = re.compile(
     rf"{PREFIX}(?:(?:TEST|CI)_|(?:.+_)?SERVICE_(?:HOST|PORT)|(?:.+_)?PORT_[0-9]+_(?:TCP|UDP|SCTP))"
 )
+# Variables that the tools of the providers read: a key and its address are set together.
+_PROVIDERS_OWN = {"provider.anthropic_base": "ANTHROPIC_BASE_URL", "provider.openai_base": "OPENAI_BASE_URL"}
 # Settings of earlier versions that mean nothing any more; a file that still has them is read as if it had not.
 _RETIRED = frozenset({"mind.prompt_minutes"})
 
@@ -578,7 +580,8 @@ def from_environment(env: Mapping[str, str]) -> dict[str, Any]:
             raise Rejected(
                 f"no setting is called {name}", hint=f"{meant}unset it; `everloom config` lists the settings"
             )
-    return {known[name]: value for name, value in given.items() if name in known}
+    own = {setting: given[name] for setting, name in _PROVIDERS_OWN.items() if name in given}
+    return own | {known[name]: value for name, value in given.items() if name in known}
 
 
 def _variable_of(name: str) -> str:
