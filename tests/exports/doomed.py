@@ -65,7 +65,7 @@ def _travel(said: dict[str, Any]) -> None:
     _doom(said.get("after"), said.get("step"))
     if said["do"] == "read":
         with open_there(said["to"]) as loom:
-            read(loom, said["folder"])
+            read(loom, said["folder"], own=True)
     else:
         with open_there(said["from"]) as loom, open_there(said["to"]) as target:
             move(loom, said["workspace"], target)

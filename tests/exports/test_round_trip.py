@@ -68,14 +68,14 @@ def test_an_export_is_the_same_after_every_import(full: FullMemory, tmp_path: Pa
         whole = exported(loom, tmp_path / "first-whole", vectors=True, with_secrets=True)
     before, before_whole = content_of(tmp_path / "first"), content_of(tmp_path / "first-whole")
     with open_there(ends.there) as loom:
-        read(loom, tmp_path / "first")
+        read(loom, tmp_path / "first", own=True)
         assert exported(loom, tmp_path / "second") == first
         assert content_of(tmp_path / "second") == before
     with open_there(ends.here) as loom:
         # In a store that has used the same ids.
         for number in range(50):
             loom.workspace("before").semantic.remember(["A"], f"A was here {number} times.")
-        read(loom, tmp_path / "first-whole")
+        read(loom, tmp_path / "first-whole", own=True)
         assert loom.store.health(deep=True).problems == ()
         # A backup is one SQLite file, in which the word index of all workspaces is one.
         loom.store.backup(tmp_path / "backup.db")
@@ -87,7 +87,7 @@ def test_an_export_is_the_same_after_every_import(full: FullMemory, tmp_path: Pa
     with open_there(f"sqlite:///{tmp_path}/backup.db") as loom:
         assert loom.store.health(deep=True).problems == ()
     with open_there(f"sqlite:///{tmp_path}/back.db") as loom:
-        read(loom, tmp_path / "fourth")
+        read(loom, tmp_path / "fourth", own=True)
         assert exported(loom, tmp_path / "fifth") == first
         assert content_of(tmp_path / "fifth") == before
 
@@ -102,7 +102,7 @@ def test_what_came_back_can_be_used(full: FullMemory, store_url: str) -> None:
     with open_there(store_url) as loom:
         there = loom.workspace("another")
         there.semantic.remember(["boat"], "Another boat, of others.")
-        read(loom, full.export, as_name="Sample, again")
+        read(loom, full.export, as_name="Sample, again", own=True)
         place = loom.workspace("sample, AGAIN")
         assert place.name == "Sample, again"
         found = place.search("what is the boat called?")[0]

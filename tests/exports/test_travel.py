@@ -60,7 +60,7 @@ def test_an_import_that_is_killed_leaves_nothing_and_can_be_repeated(
     assert doomed.go(do="read", to=store_url, folder=str(full.export), step="show before") == "killed"
     with open_there(store_url) as loom:
         assert len(rows_of(store_url, "SELECT id FROM workspace")) == 2
-        done = read(loom, full.export)
+        done = read(loom, full.export, own=True)
         assert done.cleared == (SAMPLE_NAME,)
         assert len(rows_of(store_url, "SELECT id FROM workspace")) == 2
         assert loom.places.leftovers() == []

@@ -7,7 +7,7 @@ It keeps its ids; its own number in the store is a new one. Refuses to know the 
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,9 +21,9 @@ from everloom.clock import from_micros, zone_named
 from everloom.errors import Conflict, NotFound, ProviderError, Rejected, StoreError
 from everloom.exports.files import ATTACHMENTS, BUNDLE, GRAPHS, NOTES, check_names, place_file
 from everloom.exports.folder import ExportFolder, is_export_folder
-from everloom.exports.results import ArrivalReport, ImportedWorkspace, Told, say_nothing
+from everloom.exports.results import ArrivalReport, ImportedWorkspace, RowsLeftOut, Told, say_nothing
 from everloom.exports.rows import RowReader
-from everloom.exports.shape import CALIBRATION, IDS, VECTORS, exported_columns, exported_tables
+from everloom.exports.shape import CALIBRATION, IDS, VECTORS, exported_columns, exported_tables, reason_to_leave
 from everloom.graph.files.disk import slug
 from everloom.graph.git.repository import Git
 from everloom.kernel.embedding import model_id
@@ -56,11 +56,13 @@ def read(
     as_name: str | None = None,
     workspaces: Sequence[str] | None = None,
     dry_run: bool = False,
+    own: bool = False,
     told: Told = say_nothing,
 ) -> ArrivalReport:
     """Bring the workspaces of an export into a store, by default all of them, each under its name or `as_name`.
 
-    A name that exists is refused. Nothing is written before every file has been compared with the manifest.
+    A name that exists is refused. Nothing is written before every file has been compared with the manifest. Nothing is
+    trusted more than an import, and no decision comes along, unless a person says that the export is their `own`.
     """
     export = ExportFolder(Path(folder))
     chosen = _chosen(export, workspaces, as_name)
@@ -74,12 +76,12 @@ def read(
     for count in export.verify():
         told("checking", count)
     if dry_run:
-        return ArrivalReport(Path(folder), tuple(_tried(export, entry) for entry in chosen), dry_run=True)
+        return ArrivalReport(Path(folder), tuple(_tried(export, entry, is_own=own) for entry in chosen), dry_run=True)
     cleared = clear_strays(loom)
     _read_shared(loom, export)
     done = []
     for entry in chosen:
-        arrived = Arrival(loom, export, entry).complete(told)
+        arrived = Arrival(loom, export, entry, is_own=own).complete(told)
         done.append(replace(arrived, waiting=_embed(loom, arrived.name, told)))
     return ArrivalReport(Path(folder), tuple(done), cleared=tuple(cleared))
 
@@ -168,16 +170,39 @@ def clear_strays(loom: Loom) -> list[str]:
     return [each.name for each in strays]
 
 
-def _tried(export: ExportFolder, entry: PackedWorkspace) -> ImportedWorkspace:
+def _tried(export: ExportFolder, entry: PackedWorkspace, *, is_own: bool) -> ImportedWorkspace:
     """Read all rows of a workspace without storing them."""
-    reader = RowReader(0, lambda _name, _dim: 1, lambda _row: "", is_older=_is_older(export))
-    count = 0
+    reader = RowReader(0, lambda _name, _dim: 1, lambda _row: "", is_older=_is_older(export), is_own=is_own)
+    count, left = 0, _LeftOut(is_own=is_own)
     for table in exported_tables(vectors=True):
         path = f"{entry.folder}/rows/{table}.jsonl"
         for number, said in export.lines(path):
             reader.row(table, said, f"{path}, line {number}")
-            count += 1
-    return ImportedWorkspace(entry.name, entry.was_called, count, len(export.below(f"{entry.folder}/files/")))
+            count += left.admits(table, said)
+    files = len(export.below(f"{entry.folder}/files/"))
+    return ImportedWorkspace(entry.name, entry.was_called, count, files, left_out=left.told)
+
+
+class _LeftOut:
+    """Counts the rows that an import leaves behind, by table and reason; None admits every row."""
+
+    def __init__(self, *, is_own: bool | None) -> None:
+        self._is_own = is_own
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def admits(self, table: str, said: Any) -> bool:
+        """Return whether a row comes in."""
+        if self._is_own is None or not isinstance(said, dict):
+            return True
+        reason = reason_to_leave(table, said, is_own=self._is_own)
+        if reason is not None:
+            self._counts[table, reason] += 1
+        return reason is None
+
+    @property
+    def told(self) -> tuple[RowsLeftOut, ...]:
+        """List what was left behind."""
+        return tuple(RowsLeftOut(table, count, reason) for (table, reason), count in self._counts.items())
 
 
 def _read_shared(loom: Loom, export: ExportFolder) -> None:
@@ -204,7 +229,18 @@ def _embed(loom: Loom, name: str, told: Told) -> int:
 class Arrival:
     """One workspace of an export on its way into a store."""
 
-    def __init__(self, loom: Loom, export: ExportFolder, entry: PackedWorkspace, journey: str | None = None) -> None:
+    def __init__(
+        self,
+        loom: Loom,
+        export: ExportFolder,
+        entry: PackedWorkspace,
+        journey: str | None = None,
+        *,
+        is_own: bool = True,
+    ) -> None:
+        # A move is between stores of one owner, and leaves nothing behind.
+        self._left = _LeftOut(is_own=None if journey is not None else is_own)
+        self._is_own = is_own
         self._loom = loom
         self._export = export
         self._entry = entry
@@ -233,7 +269,7 @@ class Arrival:
             with suppress(StoreError):
                 self._clear(info)
             raise
-        return ImportedWorkspace(entry.name, entry.was_called, rows, files)
+        return ImportedWorkspace(entry.name, entry.was_called, rows, files, left_out=self._left.told)
 
     def _clear(self, info: WorkspaceInfo) -> None:
         """Remove what has come in so far; notes may be in a directory that somebody chose, which stays."""
@@ -276,8 +312,14 @@ class Arrival:
             self._number_of,
             lambda row: str(self._directory_of(info, row)),
             is_older=_is_older(self._export),
+            is_own=self._is_own,
         )
-        rows = (reader.row(table, said, f"{path}, line {number}") for number, said in self._export.lines(path))
+        lines = self._export.lines(path)
+        rows = (
+            reader.row(table, said, f"{path}, line {number}")
+            for number, said in lines
+            if self._left.admits(table, said)
+        )
         while page := list(islice(rows, _BATCH)):
             for name in IDS.get(table, ()):
                 self._last_id = max(self._last_id, *(self._checked_id(row.get(name), path) for row in page))

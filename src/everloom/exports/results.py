@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,15 @@ class ExportReport:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsLeftOut:
+    """How many rows of a table an import left behind, and why."""
+
+    table: str
+    rows: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ImportedWorkspace:
     """A workspace that an import brought in, under which name, and what of it still waits for vectors."""
 
@@ -37,6 +46,7 @@ class ImportedWorkspace:
     rows: int
     files: int
     waiting: int = 0
+    left_out: Sequence[RowsLeftOut] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from typing import Any
 from everloom.errors import Rejected
 from everloom.exports.shape import STAND_INS, exported_columns
 from everloom.jsontext import to_json
+from everloom.kernel.trust.origin import IMPORT as _IMPORTED
+from everloom.kernel.trust.origin import read_origin
 from everloom.secrets import masked
 from everloom.store.checksums import COLUMN, CONTENT, checksum_of, is_intact
 from everloom.store.contract import Value
@@ -108,7 +110,9 @@ class RowReader:
         directory_of: Callable[[Mapping[str, Any]], str],
         *,
         is_older: bool = False,
+        is_own: bool = True,
     ) -> None:
+        self._is_own = is_own
         self._workspace = workspace
         self._is_older = is_older
         self._number_of = number_of
@@ -128,6 +132,8 @@ class RowReader:
             raise _no_row(where, f"it has no {missing!r}")
         for name, value in told.items():
             _check(value, columns[name], f"{where}, {name}")
+        if not self._is_own:
+            _lower(table, told)
         raw = {
             name: _bytes_of(value, where)
             for name, value in told.items()
@@ -162,6 +168,17 @@ class RowReader:
         if not isinstance(model, list) or [type(each) for each in model] != [str, int]:
             raise _no_row(where, "a model is written as its name and its dimension")
         return self._number_of(model[0], model[1])
+
+
+def _lower(table: str, told: dict[str, Any]) -> None:
+    """Trust what a row says no more than an import; where it comes from is kept as history."""
+    if table == "document":
+        told["trust"] = max(_IMPORTED.kind.rank, told.get("trust") or 0)
+    elif table == "note" and told.get("patrol_id") is None:
+        # It becomes a scene later, whose trust follows from this.
+        known = told.get("origin")
+        if known is None or read_origin(known).kind.rank < _IMPORTED.kind.rank:
+            told["origin"] = str(_IMPORTED)
 
 
 def _seal(table: str, row: Mapping[str, Any], where: str) -> int:

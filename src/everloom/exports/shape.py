@@ -40,6 +40,17 @@ LEFT_OUT: Mapping[str, str] = {
 VECTORS = "embedding"
 CALIBRATION = "calibration"
 
+# What an import leaves behind unless it is said to be one's own export, each with the reason: rows by which a program
+# acts, or counts as allowed to. Whoever wrote the folder may have written anything into them.
+DECISIONS: Mapping[str, str] = {
+    "action": "what an agent may do is decided where it is done",
+    "held": "writes that wait for review are decided where they were made",
+    "scheduled": "only a person or an agent here plans messages",
+    "contact": "where a person is reached is learnt from messages that arrive here",
+}
+# What may still be done is left behind in any case: a copy would do it a second time.
+_OPEN_ACTIONS = frozenset({"waiting", "approved", "running"})
+
 _EVERYWHERE = frozenset({"workspace_id", "checksum"})
 # What an engine or a place decides anew.
 _COLUMNS: Mapping[str, frozenset[str]] = {
@@ -80,6 +91,13 @@ def exported_columns(table: str) -> dict[str, str]:
     """List the columns of a table that are exported, in order, each with its type."""
     left = _EVERYWHERE | _COLUMNS.get(table, frozenset())
     return {name: kind for name, kind in columns_of_table(table).items() if name not in left}
+
+
+def reason_to_leave(table: str, row: Mapping[str, object], *, is_own: bool) -> str | None:
+    """Return why an import leaves a row behind; None if it comes in."""
+    if table == "action" and row.get("state") in _OPEN_ACTIONS:
+        return "an action that is not finished can only be done where it was asked for"
+    return None if is_own else DECISIONS.get(table)
 
 
 def is_worth_keeping(table: str, row: Mapping[str, object]) -> bool:

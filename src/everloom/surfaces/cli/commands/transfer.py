@@ -94,7 +94,9 @@ def _exported(done: ExportReport) -> Answer:
     return Answer(done, lines, failure)
 
 
-def bring_back(invocation: Invocation, folder: Path, as_name: str | None, *, dry_run: bool) -> Answer:
+def bring_back(
+    invocation: Invocation, folder: Path, as_name: str | None, *, dry_run: bool, own: bool = False
+) -> Answer:
     """Bring the workspaces of an exported folder into this store; -w chooses one of them.
 
     Every file is compared with the manifest before anything is written.
@@ -105,14 +107,17 @@ def bring_back(invocation: Invocation, folder: Path, as_name: str | None, *, dry
     # In the folder, not in the store: there it does not exist yet.
     chosen = None if invocation.workspace is None else [invocation.workspace]
     with invocation.open(settings) as loom, _telling("importing") as told:
-        done = exports.read(loom, folder, as_name=as_name, workspaces=chosen, dry_run=dry_run, told=told)
+        done = exports.read(loom, folder, as_name=as_name, workspaces=chosen, dry_run=dry_run, own=own, told=told)
     lines = []
     for each in done.workspaces:
         called = "" if each.name == each.was_called else f" (it was called {each.was_called})"
         verb = "would come in" if dry_run else "is here"
         lines.append(f"{each.name} {verb}{called}: {each.rows:,} rows, {each.files:,} files")
+        lines += [f"left out {left.rows:,} of {left.table}: {left.reason}" for left in each.left_out]
         if each.waiting:
             lines.append(f"{each.waiting:,} texts wait for their vectors: `everloom embed -w {each.name}`")
+    if not own and any(each.left_out for each in done.workspaces):
+        lines.append("if this export is your own: --own keeps its decisions and its trust")
     lines += [f"removed what an interrupted import of {name} had left" for name in done.cleared]
     return Answer(done, lines)
 

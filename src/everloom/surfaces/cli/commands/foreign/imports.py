@@ -30,10 +30,17 @@ _FORMAT_HEADINGS = ("kind", "what it is")
 @click.option("--since", metavar="DATE", help="Only what was said or written on or after this date.")
 @click.option("--again", is_flag=True, help="Read files from their beginning, also those that have not changed.")
 @click.option("--as", "as_name", metavar="NAME", help="With a folder that `everloom export` wrote: another name here.")
+@click.option("--own", is_flag=True, help="With such a folder that is your own: keep its trust and its decisions.")
 @click.option("--dry-run", is_flag=True, help="Count what would be taken in, and write nothing.")
 @click.option("--list", "lists", is_flag=True, help="List the formats, and what is found on this machine.")
 def import_(
-    invocation: Invocation, paths: tuple[Path, ...], as_name: str | None, dry_run: bool, lists: bool, **how: Any
+    invocation: Invocation,
+    paths: tuple[Path, ...],
+    as_name: str | None,
+    own: bool,
+    dry_run: bool,
+    lists: bool,
+    **how: Any,
 ) -> Answer:
     """Take in what other programs remember, or what `everloom export` wrote; nothing is taken in twice."""
     if lists:
@@ -45,16 +52,16 @@ def import_(
     from everloom.exports import is_export  # noqa: PLC0415  loads the store
 
     if not any(map(is_export, paths)):
-        if as_name is not None:
+        if as_name is not None or own:
             hint = "-w NAME says into which workspace other programs' memories go"
-            raise Rejected("--as is for a folder that `everloom export` wrote", hint=hint)
+            raise Rejected("--as and --own are for a folder that `everloom export` wrote", hint=hint)
         return _take_in(invocation, paths, dry_run=dry_run, **how)
     if len(paths) > 1 or any(how.values()):
         hint = "leave out other paths, --kind, --since and --again"
         raise Rejected("a folder that `everloom export` wrote comes back whole, and alone", hint=hint)
     from everloom.surfaces.cli.commands.transfer import bring_back  # noqa: PLC0415
 
-    return bring_back(invocation, paths[0], as_name, dry_run=dry_run)
+    return bring_back(invocation, paths[0], as_name, dry_run=dry_run, own=own)
 
 
 def _take_in(
