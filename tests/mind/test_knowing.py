@@ -44,6 +44,9 @@ def test_facts_are_listed_traced_edited_and_forgotten(world: World) -> None:
         "James keeps two hives of bees.",
         "James has a blue boat.",
     ]
+    # It was corrected, and not learnt from the conversation.
+    trail = [each.operation for each in world.loom.workspace(world.setup.op.workspace).events(limit=2)]
+    assert trail == ["correct", "supersede"]
     assert [each.text for each in mind.show_fact(edited.id).replaced] == ["James keeps bees."]
     old = mind.show_fact(bees)
     assert (old.superseded_by, old.superseded_at is not None) == (edited.id, True)

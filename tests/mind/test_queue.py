@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from threading import Event, Thread
 
 import pytest
 
 from everloom.clock import SystemClock
+from everloom.errors import ProviderBusy
 from everloom.mind.conversation.array import Exchange
 from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.conversation.queue import Queue
@@ -127,3 +128,20 @@ def test_a_defect_does_not_end_the_queue(world: World, monkeypatch: pytest.Monke
         wait_until(lambda: not talk.waiting(), "the message to be answered")
     assert isinstance(troubles[0], ZeroDivisionError)
     assert isinstance(talk.exchanges()[0].ended_at, datetime)
+
+
+def test_a_message_that_waited_through_an_outage_is_answered_with_the_next_one(world: World) -> None:
+    world.server.reply = lambda _: fails(529, retry_after="3600")
+    world.say("When does the ferry leave?")
+    with pytest.raises(ProviderBusy):
+        world.conversation.step()
+    world.clock.advance(timedelta(hours=5))
+    world.server.reply = None
+    world.server.script(says("At six, and good morning."))
+    world.say("Good morning")
+    world.clock.advance(timedelta(minutes=1))
+    assert world.conversation.step() is not None
+    # One reply settles both, so that the model is told that it has to answer both.
+    asked = str(world.server.heard[-1].body["messages"])
+    assert "When does the ferry leave?" in asked
+    assert "Your one reply answers all of them" in asked

@@ -343,4 +343,4 @@ def _store_facts(op: Operation, place: Place, drafts: Sequence[_RecordDraft], st
             stored.taken += not each.added.duplicate
         _note(tx, place, became, stored)
 
-    learn(replace(op, session=None), lessons, [], also)
+    learn(replace(op, session=None), lessons, [], also, name="import_facts")

@@ -54,6 +54,6 @@ class MindCorrector:
             tx.op.index.retire(tx.unit, [exchange], fact, tx.at)
             also(tx, fact)
 
-        (fact,) = self._setup.facts.learn([FactChange(new.text)], exchange=exchange, also=as_well)
+        (fact,) = self._setup.facts.learn([FactChange(new.text)], exchange=exchange, also=as_well, name="supersede")
         how = "this is what holds" if new.forget_old else "the log keeps what was said; this is what holds"
         return Replacement(id=fact or exchange, kind="observation", how=how)

@@ -142,6 +142,7 @@ class FactMemory(Protocol):
         *,
         exchange: int,
         also: Callable[[Transaction, Sequence[int | None]], None],
+        name: str = "learn",
     ) -> Sequence[int | None]:
         """Apply the changes learnt from an exchange, all or none; old facts are superseded, never erased.
 

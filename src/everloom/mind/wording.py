@@ -23,6 +23,10 @@ _ONLY_EVENTS = (
     "(Nobody has written. Events come from machines, which read no reply. If the person should hear of this, write "
     f"what they will read; otherwise answer with {SILENT} and nothing else.)"
 )
+_SOME_WAITED = (
+    "(The earlier messages could not be answered when they came. Your one reply answers all of them: say something to "
+    "each, and what it refers to.)"
+)
 _LONGEST_SPEAKER = 60
 # What begins a line of ours: the head of a message, or a tag. In any script, as far as one looks like it.
 _OPENINGS = "[［【〔⁅❲⟦〚<＜﹤‹〈⟨❮"
@@ -33,7 +37,17 @@ _NO_NAME = re.compile(rf"[\s{re.escape(_OPENINGS + _CLOSINGS)},;，、`]+")
 def user_text(messages: Sequence[StreamMessage], zone: ZoneInfo) -> str:
     """Join messages into one user turn: in order, separated by blank lines, each with its channel and local time."""
     told = [_event(each, zone) if each.kind == "event" else _message(each, zone) for each in messages]
-    return "\n\n".join([*told, _ONLY_EVENTS] if are_events(messages) else told)
+    if are_events(messages):
+        told.append(_ONLY_EVENTS)
+    elif _is_late(messages):
+        told.append(_SOME_WAITED)
+    return "\n\n".join(told)
+
+
+def _is_late(messages: Sequence[StreamMessage]) -> bool:
+    """Return whether a message of a person has waited through a failure, and others have come since."""
+    tried = {bool(each.attempts) for each in messages if each.kind == "message"}
+    return tried == {False, True}
 
 
 def are_events(messages: Sequence[StreamMessage]) -> bool:

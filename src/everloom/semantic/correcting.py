@@ -60,7 +60,7 @@ class SemanticCorrector:
             return next((each.added.id for each in learnt if each.added is not None), int(row["id"]))
 
         lessons = [Lesson(observation=corrected, instead_of=row["id"])]
-        done = learn(self._op, lessons, [], lambda tx, learnt: also(tx, right_now(learnt)))
+        done = learn(self._op, lessons, [], lambda tx, learnt: also(tx, right_now(learnt)), name="supersede")
         how = f"it supersedes {row['id']}" + ("" if new.forget_old else ", which stays as history")
         return Replacement(id=right_now(done), kind="observation", how=how)
 

@@ -239,6 +239,7 @@ class ConversationFacts:
         *,
         exchange: int,
         also: Callable[[Transaction, Sequence[int | None]], None],
+        name: str = "learn",
     ) -> Sequence[int | None]:
         """Store and supersede the facts of one exchange, all or none; `also` writes into the same transaction."""
         from everloom.semantic import Lesson, NewObservation  # noqa: PLC0415
@@ -263,7 +264,7 @@ class ConversationFacts:
             return [None if each.added is None else each.added.id for each in learnt]
 
         lessons = [lesson(each) for each in changes]
-        return ids_of(learn(self._op, lessons, [exchange], lambda tx, learnt: also(tx, ids_of(learnt))))
+        return ids_of(learn(self._op, lessons, [exchange], lambda tx, learnt: also(tx, ids_of(learnt)), name=name))
 
 
 def _card_from(row: Row) -> FactCard:

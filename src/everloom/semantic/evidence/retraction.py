@@ -94,12 +94,17 @@ def learn(
     lessons: Sequence[Lesson],
     source_ids: Sequence[int],
     also: Callable[[Transaction, Sequence[Learnt]], None] = lambda _tx, _learnt: None,
+    *,
+    name: str = "learn",
 ) -> tuple[Learnt, ...]:
-    """Store new observations and supersede old ones, all or none; `also` writes in the same transaction."""
+    """Store new observations and supersede old ones, all or none; `also` writes in the same transaction.
+
+    The audit trail calls the write by its `name`: what a person corrects was not learnt from a conversation.
+    """
     wanted = _without_forgotten(op, _check_lessons(lessons))
     sources = arguments.ids(source_ids, "source_ids")
     ready = prepare_observations(op, [each.observation for each in wanted if each.observation is not None])
-    with op.write("learn") as tx:
+    with op.write(name) as tx:
         state_for_writing(tx.unit)
         # Only for its error: a source that does not exist must reject the lessons.
         for source in sources:

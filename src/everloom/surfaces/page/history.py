@@ -76,6 +76,8 @@ _SENTENCES: Mapping[str, _Sentence] = {
     "remember": _Sentence(lambda each: "was told again" if each.get("duplicate") else "remembered"),
     "add_observations": _Sentence(lambda each: f"remembered {_count(each, 'ids', 'thing', 'things')}", ("ids",)),
     "learn": _Sentence(_plain("learned from the conversation"), ("added", "superseded")),
+    "supersede": _Sentence(_plain("stored what is right in place of what was wrong"), ("added", "superseded")),
+    "import_facts": _Sentence(_plain("took in facts of another program"), ("added",)),
     "add": _Sentence(lambda each: f"added {_count(each, 'count', 'text', 'texts')}"),
     "delete_observations": _Sentence(
         lambda each: f"took back {_count(each, 'deleted', 'observation', 'observations')}", ()
