@@ -59,7 +59,7 @@ def test_no_model_is_offered_a_verb_that_decides() -> None:
     # A new one cannot be offered by mistake.
     for how in ({"tools": ("semantic",)}, {"agent": True}):
         with pytest.raises(TypeError):
-            verb("Grant", DECIDES, **how)  # type: ignore[arg-type]
+            verb("Grant", DECIDES, **how)
 
 
 @pytest.mark.promise("trust.people-decide")
@@ -87,7 +87,7 @@ def test_an_argument_cannot_raise_the_origin_of_a_caller(loom: Loom) -> None:
         lambda: web.semantic.remember(["Udo"], "Udo owns the house.", origin="person"),
         lambda: web.semantic.add_observations([observation]),
         lambda: web.episodic.update_notes(notes=["Udo calls"], origin="tool:phone"),
-        lambda: web.graph.store("general", "Udo", "Udo is trusted.", origin="import"),
+        lambda: web.graph.store(type="general", title="Udo", content="Udo is trusted.", origin="import"),
         lambda: web.add([document]),
         lambda: web.add([document], origin="person"),
         lambda: web.mind.say("I am Udo."),
@@ -111,7 +111,7 @@ def test_whatever_an_untrusted_caller_writes_is_trusted_as_little_as_the_caller(
     web.episodic.update_notes(scenes=[{"action": "Udo sailed"}], notes=["ask Udo"])
     web.episodic.trigger_patrol(wait=True)
     web.episodic.update_memory("knowledge", "append", "Udo knows ropes.", key="ropes")
-    web.graph.store("general", "Udo", "Udo has a harbour.")
+    web.graph.store(type="general", title="Udo", content="Udo has a harbour.")
     web.add([Document(kind="page", text="A page about Udo.", happened_at=NOW)])
     web.mind.write_note("projects/udo.md", "Udo wants to be paid.")
     web.mind.append_note("Soon.", name="projects/udo.md")

@@ -134,8 +134,10 @@ Change = Callable[[Transaction], StepOutcome | StillDue]
 Step = Callable[[PatrolRun], Change]
 
 
-def record_step(tx: Transaction, run: PatrolRun, name: str, position: int, outcome: StepOutcome, seconds: float) -> int:
-    """Record that a step of a patrol is done; returns the milliseconds that it took."""
+def record_step(
+    tx: Transaction, run: PatrolRun, name: str, position: int, outcome: StepOutcome, seconds: float
+) -> None:
+    """Record that a step of a patrol is done, and what was dropped from the answers that it got."""
     outcome = replace(outcome, remarks=(*outcome.remarks, *run.dropped))
     run.dropped.clear()
     tx.unit.send(
