@@ -560,6 +560,11 @@ def test_a_patrol_begins_on_schedule(store_url: str, clock: ManualClock) -> None
         assert due() == 1
         place.sleep()
         assert [report.reason for report in place.episodic.patrol_report(limit=5)] == ["schedule", "schedule"]
+        # One that began while the clock was eight years ahead does not put off the next one for as long.
+        later(clock, hours=8 * 365 * 24)
+        place.sleep()
+        later(clock, hours=-8 * 365 * 24)
+        assert due() == 1
 
 
 @pytest.mark.promise("episodic.13")

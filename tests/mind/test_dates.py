@@ -11,7 +11,7 @@ import pytest
 
 from everloom.checks.dates import items_ahead, set_date
 from everloom.clock import EARLIEST, LATEST
-from everloom.errors import Rejected
+from everloom.errors import ProviderError, Rejected
 from everloom.exports import read, write
 from everloom.kernel.search import Document
 from everloom.kernel.verbs import Verb
@@ -23,6 +23,7 @@ from everloom.wiring.arguments import Arguments
 from everloom.wiring.faculties import FACULTIES
 from everloom.wiring.items import Items
 from tests.mind.worlds import World, conversation_in
+from tests.scripted.speech import fails
 
 FIRST = datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))
 LAST = datetime.max.replace(tzinfo=timezone(timedelta(hours=-14)))
@@ -104,9 +105,22 @@ def test_a_message_with_a_date_at_the_end_of_the_calendar_is_answered(world: Wor
             in_zone(world, zone).semantic.recall(said)
 
 
-@pytest.mark.parametrize(
-    ("verb", "names"), [each for each in DATED if each[1]], ids=lambda each: getattr(each, "name", "")
-)
+@pytest.mark.promise("dates.stop-nothing")
+def test_a_message_that_came_or_failed_while_the_clock_was_ahead_is_answered(world: World) -> None:
+    world.later(days=8 * 365)
+    world.server.script(fails(529))
+    world.say("The clock is wrong.")
+    with pytest.raises(ProviderError):
+        world.conversation.step()
+    world.later(days=-8 * 365)
+    world.conversation.receive("Are you there?", channel="terminal")
+    assert world.conversation.ripe_in() == 0
+    answered = world.conversation.step()
+    assert answered is not None
+    assert "Are you there?" in answered.heard
+
+
+@pytest.mark.parametrize(("verb", "names"), DATED, ids=lambda each: getattr(each, "name", ""))
 @pytest.mark.promise("dates.refused")
 def test_a_date_that_not_every_zone_can_show_is_refused_by_every_verb(verb: Verb, names: list[str]) -> None:
     arguments = Arguments(verb.name, verb.parameters)

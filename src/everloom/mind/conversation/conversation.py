@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from everloom.clock import to_micros
+from everloom.clock import is_ahead, to_micros
 from everloom.errors import Conflict, EverloomError, Rejected
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Prepared
@@ -77,7 +77,7 @@ class Conversation(PersonStream):
     def ripe_in(self) -> float | None:
         """Return in how many seconds messages are to be answered; None if none are waiting."""
         unheard = self._ears.waiting()
-        ripe = stream.ripe_at(self._heard(unheard), self._setup.policy.gather_seconds)
+        ripe = self._ripe_at(unheard)
         at = min(filter(None, [ripe, *unheard.values()]), default=None)
         return None if at is None else max(0.0, (at - self._op.now).total_seconds())
 
@@ -138,8 +138,14 @@ class Conversation(PersonStream):
             log.warning("the costs of models could not be looked at", exc_info=True)
 
     def _is_ripe(self) -> bool:
-        at = stream.ripe_at(self._heard(self._ears.waiting()), self._setup.policy.gather_seconds)
+        at = self._ripe_at(self._ears.waiting())
         return at is not None and at <= self._op.now
+
+    def _ripe_at(self, unheard: Container[int]) -> datetime | None:
+        """Compute when messages are to be answered; None if none are waiting."""
+        at, now = stream.ripe_at(self._heard(unheard), self._setup.policy.gather_seconds), self._op.now
+        # Nothing waits for so long: the clock was ahead when the message came, or when it failed.
+        return now if at is not None and is_ahead(at, now) else at
 
     def compact(self) -> list[Compaction]:
         """Compact the oldest turns if the array is too long; does nothing while another process has the turn."""
