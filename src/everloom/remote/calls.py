@@ -26,6 +26,7 @@ from everloom.errors import (
     StoreBusy,
     StoreError,
 )
+from everloom.jsontext import to_json
 from everloom.kernel.answer.whole import as_whole
 from everloom.kernel.trust.screen import tell
 from everloom.kernel.verbs import Verb
@@ -178,7 +179,7 @@ def request_for(faculty: Faculty, verb: Verb, given: Mapping[str, Any], caller: 
     if verb.effect.writes and given.get(KEY) is None:
         given = {**given, KEY: uuid4().hex}
     name = f"{faculty.name}.{verb.name}"
-    body = _written({each: _argument(each, value) for each, value in given.items()})
+    body = to_json({each: _argument(each, value) for each, value in given.items()}).encode()
     if len(body) > MOST_BYTES:
         hint = "divide it among several calls; nothing was written"
         raise Rejected(f"{name} would send {len(body):,} bytes: at most {MOST_BYTES:,}", hint=hint)
@@ -189,14 +190,6 @@ def request_for(faculty: Faculty, verb: Verb, given: Mapping[str, Any], caller: 
         headers={"content-type": "application/json", WHOLE_HEADER: "1", **caller.headers},
         verb=verb,
     )
-
-
-def _written(arguments: Mapping[str, Any]) -> bytes:
-    try:
-        return json.dumps(arguments, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        # What UTF-8 cannot write goes in JSON's own escapes: the server says what it thinks of it.
-        return json.dumps(arguments).encode("ascii")
 
 
 def _argument(name: str, value: Any) -> Any:
