@@ -293,3 +293,48 @@ def nested(depth: int) -> Any:
     for _ in range(depth):
         value = [value]
     return value
+
+
+def variants(sample: Any, values: Sequence[Hostile], share: int = 1) -> Iterator[Hostile]:
+    """List copies of JSON with one place changed: each value somewhere, and in each place a value at least."""
+    places = list(_places(sample))
+    for number, (place, each) in enumerate(product(places, values)):
+        if number % share == 0:
+            yield Hostile(f"{'.'.join(map(str, place))}: {each.name}", _changed(sample, place, each.value))
+
+
+_JSON_TYPES = (str, int, float, list, dict, type(None))
+
+
+def json_values() -> list[Hostile]:
+    """List what JSON can hold in a place where something else is expected."""
+    plain = {
+        **WRONG,
+        **TEXTS,
+        "the largest": NUMBERS["the largest"],
+        "100 digits": NUMBERS["100 digits"],
+        "deep": nested(100),
+    }
+    other = {name: FRACTIONS[name] for name in ("not a number", "infinite", "huge", "minus one")}
+    kept = {**plain, **other, "a negative time": -(10**18), "a far time": 10**15}
+    return [
+        Hostile(name, value)
+        for name, value in kept.items()
+        if isinstance(value, str | int | float | list | dict | None)
+    ]
+
+
+def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if above:
+        yield above
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inner:
+        yield from _places(each, (*above, key))
+
+
+def _changed(value: Any, place: tuple[Any, ...], to: Any) -> Any:
+    if not place:
+        return to
+    copy = value.copy()
+    copy[place[0]] = _changed(value[place[0]], place[1:], to)
+    return copy

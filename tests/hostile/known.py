@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-
-from tests.hostile.ground import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +15,11 @@ class Known:
     pattern: str
 
 
-KNOWN: tuple[Known, ...] = ()
+KNOWN: tuple[Known, ...] = (
+    Known("secrets are recognised in quadratic time", r"=.*\bPEM \w+(, 200,000 characters)?\]?\): (took )?[\d.]+ s"),
+)
 
 
-def unknown(faults: list[Fault]) -> list[str]:
+def unknown(faults: Iterable[object]) -> list[str]:
     """Leave out the faults that are known."""
-    reports = map(str, faults)
-    return [each for each in reports if not any(re.search(known.pattern, each) for known in KNOWN)]
+    return [each for each in map(str, faults) if not any(re.search(known.pattern, each) for known in KNOWN)]

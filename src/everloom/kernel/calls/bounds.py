@@ -12,7 +12,7 @@ from everloom.errors import Rejected
 from everloom.kernel.texts import UNSTORABLE
 
 if TYPE_CHECKING:
-    from everloom.kernel.verbs import Parameter
+    from everloom.kernel.verbs import Parameter, Says
 
 # What one call may bring in all its texts and lists together, however they are nested: what takes about a second.
 MOST_CHARACTERS = 2_000_000
@@ -47,7 +47,7 @@ def check_bounds(given: Sequence[tuple[Parameter, Any]]) -> None:
 
 
 def _check_numbers(each: Parameter, value: Any) -> None:
-    """Refuse a whole number that no store can hold; nothing has an id as large as that."""
+    """Refuse a whole number that no store can hold, and one outside its declared range."""
     numbers = value if isinstance(value, list | tuple) else (value,)
     # The numbers first: they are nearly always small, and asking for the declared type costs more.
     if any(isinstance(number, int) and abs(number) > LARGEST_NUMBER for number in numbers) and (
@@ -55,6 +55,20 @@ def _check_numbers(each: Parameter, value: Any) -> None:
     ):
         hint = f"use a number from {-LARGEST_NUMBER} to {LARGEST_NUMBER}"
         raise Rejected(f"{each.name} is a number that cannot be stored", hint=hint)
+    if isinstance(value, int | float) and not _is_within(value, each.says):
+        raise Rejected(f"{each.name} cannot be {value!r}", hint=f"give a number {_range_of(each.says)}")
+
+
+def _is_within(value: float, says: Says) -> bool:
+    """Say whether a number is in the declared range; what is not a number never is."""
+    return (says.least is None or value >= says.least) and (says.most is None or value <= says.most)
+
+
+def _range_of(says: Says) -> str:
+    """Write the declared range."""
+    least = "" if says.least is None else f"from {says.least:,}"
+    most = "" if says.most is None else f"up to {says.most:,}"
+    return f"{least} {most}".strip()
 
 
 def _check_characters(each: Parameter, value: Any) -> None:

@@ -20,6 +20,7 @@ from everloom.semantic.evidence.records import observations_of
 from everloom.semantic.results import Observation
 from everloom.semantic.state import state_for_writing
 from everloom.store import Row, Unit
+from everloom.store.contract import FOREVER
 
 # The name of the events by which statements recognise what was set aside.
 _PRUNED = "prune_facts"
@@ -110,7 +111,7 @@ def take_back(op: Operation, kind: str, item: int, key: str | None) -> int:
     def act(tx: Transaction) -> int:
         unit = tx.unit
         state_for_writing(unit)
-        rows = unit.all("semantic.observation_pruned", kind=kind, before=item + 1, limit=1)
+        rows = unit.all("semantic.observation_pruned", kind=kind, before=min(item, FOREVER) + 1, limit=1)
         if not rows or rows[0]["id"] != item:
             raise _not_set_aside(unit, kind, item)
         (stored,) = unit.all("semantic.observation_hash", id=item)
