@@ -80,11 +80,13 @@ def finish(process: subprocess.Popen[str], what: str = "the process to end") -> 
     return out or "", err or ""
 
 
-def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+def run(
+    command: Sequence[str], *, start: type[subprocess.Popen[Any]] = subprocess.Popen, **options: Any
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end and capture its output as text; `options` are those of `subprocess.Popen`."""
     given, is_checked = options.pop("input", None), options.pop("check", False)
     options.setdefault("stdin", subprocess.DEVNULL if given is None else subprocess.PIPE)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options) as process:
+    with start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options) as process:
         try:
             out, err = process.communicate(given, timeout=PATIENCE)
         except subprocess.TimeoutExpired:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis.statistics import collector
+from hypothesis import statistics
 
 KEY = "tally"
 
@@ -36,6 +36,7 @@ class Tally:
         """Count while a test runs; what the setup and the end of a fixture kill is not part of a proof."""
         self._is_testing = True
         try:
+            collector: Any = statistics.collector
             with collector.with_value(self._counting(collector.value)):
                 yield
         finally:
@@ -44,12 +45,12 @@ class Tally:
         self._promises.update(*(mark.args for mark in item.iter_markers("promise")))
 
     def _counting(self, outer: Callable[[Any], None] | None) -> Callable[[Any], None]:
-        def count(statistics: Any) -> None:
-            phases = [phase for name, phase in statistics.items() if name.endswith("-phase")]
+        def count(found: Any) -> None:
+            phases = [phase for name, phase in found.items() if name.endswith("-phase")]
             cases = [case for phase in phases for case in phase["test-cases"]]
             self._counts["examples of Hypothesis"] += sum(case["status"] == "valid" for case in cases)
             if outer is not None:
-                outer(statistics)
+                outer(found)
 
         return count
 

@@ -21,6 +21,7 @@ from everloom.store.postgresql.store import PostgresStore
 from everloom.store.sqlite.store import SqliteStore
 from everloom.wiring.places import Places
 from tests.exports.ground import open_there
+from tests.forking import Popen
 from tests.patience import reading
 
 CODE = "from tests.exports.doomed import main; main()"
@@ -92,7 +93,7 @@ class Doomed:
     """Starts travellers and says what became of them."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
+        self._process = Popen(
             [sys.executable, "-c", CODE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -25,6 +24,7 @@ from everloom.graph.index import executor
 from everloom.graph.index.watching import Watcher, Watchers
 from everloom.loom import Loom, Workspace
 from tests.episodic.ground import Killed
+from tests.forking import Popen
 from tests.graph.ground import assert_agreement, commits, git, keep, memory_text, open_with, text_of, write
 from tests.patience import wait_until
 
@@ -423,7 +423,7 @@ def let_three_write(store_url: str, directory: Path) -> None:
         shared, page = keep(graph, "Shared"), keep(graph, "Page of Ann")
         environment = {**os.environ, "PYTHONPATH": f"src{os.pathsep}."}
         command = [sys.executable, "-c", WRITER, store_url, str(directory), shared.id]
-        writers = [subprocess.Popen([*command, mark], env=environment) for mark in ("one", "two")]
+        writers = [Popen([*command, mark], env=environment) for mark in ("one", "two")]
         lines = 0
         while any(writer.poll() is None for writer in writers):
             file = directory / page.path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +12,9 @@ import pytest
 from everloom.errors import Conflict
 from everloom.graph import Graph
 from everloom.loom import Workspace
+from tests.forking import Popen
 from tests.graph.ground import git, keep, open_with, text_of, write
+from tests.patience import run
 from tests.store.bytes import words_in_files
 from tests.store.ground import ROOT
 
@@ -141,7 +142,7 @@ def test_a_process_killed_before_it_changes_the_files_leaves_that_to_the_next(st
         secret = keep(graph, "Quicksilver blackmail", "solution")
         graph.core()
     arguments = [sys.executable, "-c", DYING, store_url, str(directory), str(secret.item)]
-    done = subprocess.run(arguments, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    done = run(arguments, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, start=Popen)
     assert done.returncode == -signal.SIGKILL
     assert words_below(directory) == set(WORDS)
     with open_with(store_url, directory) as loom:

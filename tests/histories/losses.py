@@ -9,7 +9,6 @@ import json
 import os
 import random
 import sqlite3
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -20,10 +19,11 @@ from typing import Any
 import psycopg
 
 from everloom.store.address import sqlite_path
+from tests.forking import Popen
 from tests.histories.faults import Fault
 from tests.histories.surfaces import HttpServer
 from tests.histories.trial import WORD, text_of
-from tests.patience import PATIENCE, wait_until
+from tests.patience import run, wait_until
 from tests.store.ground import as_superuser, is_sqlite, rows_of
 from tests.surfaces.mcp.ground import PROGRAM, environment
 
@@ -94,14 +94,7 @@ def altered(url: str) -> dict[int, str]:
 
 def command(url: str, home: Path, *arguments: str) -> tuple[int, str, str]:
     """Run a command of everloom as people do; give its exit code and what it wrote."""
-    ran = subprocess.run(
-        [*PROGRAM, *arguments, "--store", url, "--json"],
-        env=environment(home),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    ran = run([*PROGRAM, *arguments, "--store", url, "--json"], env=environment(home), start=Popen)
     return ran.returncode, ran.stdout, ran.stderr
 
 

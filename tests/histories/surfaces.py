@@ -21,6 +21,7 @@ from typing import Any
 
 import httpx2
 
+from tests.forking import Popen
 from tests.histories.worker import NOTE
 from tests.patience import PATIENCE, finish, reading, wait_until
 from tests.surfaces.mcp.ground import PROGRAM, ROOT, environment
@@ -83,9 +84,7 @@ class Program:
             "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
         }
         with (self.home / "stderr.log").open("ab") as errors:
-            return subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environ
-            )
+            return Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environ)
 
     def kill(self) -> None:
         """Kill the process, if there is one."""

@@ -21,6 +21,7 @@ import pytest
 from everloom.episodic.patrol.task import STEPS
 from everloom.loom import open_loom
 from everloom.settings import Settings
+from tests.forking import Popen
 from tests.patience import PATIENCE, wait_until
 from tests.store.ground import ROOT, Ask, asking, assert_agreement, note
 
@@ -60,7 +61,7 @@ def crew() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 def start(url: str, *arguments: str) -> subprocess.Popen[str]:
     """Start a command as a process of its own, with settings that make those workspaces due."""
     ours = {"EVERLOOM_STORE_URL": url, "EVERLOOM_EPISODIC_PATROL_AT": str(SCENES), "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.Popen(
+    return Popen(
         [sys.executable, "-m", "everloom", *arguments, "--json"],
         env={**os.environ, **ours, "PYTHONPATH": str(ROOT / "src")},
         stdout=subprocess.PIPE,

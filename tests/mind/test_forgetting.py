@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,9 @@ from everloom.loom import Workspace, open_loom
 from everloom.mind import IncomingMessage
 from everloom.settings import Settings
 from everloom.surfaces.cli.commands.terminal.typed import TypedLines
+from tests.forking import Popen
 from tests.mind.worlds import World
+from tests.patience import run
 from tests.scripted.speech import fails, says
 from tests.store.bytes import words_in_files
 from tests.store.ground import ROOT, assert_agreement, rows_of
@@ -239,7 +240,7 @@ def test_a_process_killed_before_a_file_is_removed_leaves_that_to_the_next(store
         loom.workspace("james").mind.notes.write("plans/ravenna.md", "The elopement.")
     item = note_id(store_url, "plans/ravenna.md")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", DYING, store_url, str(item)], cwd=ROOT, env=environment, check=False)
+    done = run([sys.executable, "-c", DYING, store_url, str(item)], cwd=ROOT, env=environment, start=Popen)
     assert done.returncode == -signal.SIGKILL
     assert words_below(home) == set(WORDS)
     with open_loom(store_url, settings=Settings()) as loom:

@@ -17,6 +17,7 @@ from everloom.mind.learning.pruner import MOST_A_NIGHT, Pruner
 from everloom.mind.ports import FactCard, FactChange
 from everloom.mind.verbs import Mind
 from tests.episodic.ground import Killed, killed_after
+from tests.forking import Popen
 from tests.mind.thinking import worker
 from tests.mind.worlds import NOW, World
 
@@ -271,7 +272,7 @@ def test_a_pass_that_is_killed_goes_on_where_it_stopped(world: World, tmp_path: 
     new = learn(world, *(f"James has the boat number {number}." for number in range(6)))
     world.later(days=60)
     command = [sys.executable, "-c", PRUNES, world.url, world.clock.now().isoformat(), str(tmp_path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for _ in range(3):

@@ -28,6 +28,7 @@ from everloom.settings import Settings
 from everloom.store.address import sqlite_path
 from everloom.store.contract import IndexedWords
 from everloom.store.postings import item_of, postings_of, unpacked
+from tests.forking import Popen
 from tests.patience import finish, reading
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -253,7 +254,7 @@ class Child:
     """Another Python process that runs a piece of this test's code and is killed if need be."""
 
     def __init__(self, code: str, *arguments: str, source: Path = ROOT / "src", **options: Any) -> None:
-        self._process = subprocess.Popen(
+        self._process = Popen(
             [sys.executable, "-c", code, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

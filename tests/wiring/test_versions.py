@@ -13,6 +13,7 @@ import pytest
 from everloom import Settings, open_loom
 from everloom.errors import Conflict, Rejected
 from everloom.loom import Loom
+from tests.forking import Popen
 from tests.patience import PATIENCE
 from tests.wiring.counting import ENTRIES, NOTE
 
@@ -39,7 +40,7 @@ def test_processes_that_count_together_lose_no_step(store_url: str) -> None:
         place.mind.update_status({"count": 0})
         command = [sys.executable, "-m", "tests.wiring.counting", store_url]
         crew = [
-            subprocess.Popen([*command, f"clerk{number}", str(TIMES)], env=dict(os.environ), stderr=subprocess.PIPE)
+            Popen([*command, f"clerk{number}", str(TIMES)], env=dict(os.environ), stderr=subprocess.PIPE)
             for number in range(PROCESSES)
         ]
         for each in crew:

@@ -23,6 +23,7 @@ from everloom.mind.hands.servers import ToolServer, read_servers
 from everloom.mind.ports import MindSetup
 from everloom.mind.verbs import Mind
 from everloom.wiring.hands.client import McpServers
+from tests.forking import Popen
 from tests.mind.worlds import setup_of
 from tests.patience import PATIENCE, wait_until
 from tests.scripted.claude import ClaudeServer
@@ -86,7 +87,7 @@ def harbour(boat: Boat, **environ: str) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "tests.mind.hands.boat", "http", str(boat.log), str(port)]
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environ}, stderr=subprocess.DEVNULL)
+    process = Popen(command, cwd=ROOT, env={**os.environ, **environ}, stderr=subprocess.DEVNULL)
 
     def is_up() -> bool:
         try:

@@ -21,6 +21,7 @@ from everloom.loom import Workspace, open_loom
 from everloom.surfaces.channels.gateway import Gateway, GatewayPlan
 from everloom.surfaces.channels.signing import HEADER, signature
 from everloom.surfaces.channels.terminal import Terminal
+from tests.forking import Popen
 from tests.patience import PATIENCE, finish, reading, wait_until
 from tests.surfaces.channels.conftest import settings_for
 from tests.surfaces.channels.telegram_stub import TOKEN, Fault, TelegramStub
@@ -44,7 +45,7 @@ def gateway(home: Path, stub: TelegramStub, log: Path, **more: str) -> Iterator[
     )
     command = [sys.executable, "-m", "everloom", "gateway", "--port", "0", "--json", "--verbose"]
     with log.open("a") as errors:
-        process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
+        process = Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
     assert process.stdout is not None
     try:
         with reading(process, "the gateway to say what runs"):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from everloom.loom import open_loom
+from tests.forking import Popen
 from tests.patience import reading, wait_until
 from tests.surfaces.channels.conftest import settings_for
 from tests.surfaces.channels.stubs.service import ServiceStub
@@ -36,7 +37,7 @@ def gateway(home: Path, services: list[ServiceStub], log: Path, gather: int) -> 
     command = [sys.executable, "-m", "everloom", "gateway", "--no-http", "--no-tasks", "--json"]
     with log.open("a") as errors:
         env = environment(home, **given)
-        process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
+        process = Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
     assert process.stdout is not None
     try:
         with reading(process, "the gateway to say what runs"):

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from everloom import Document, Loom, open_loom
 from everloom.settings import Settings
 from everloom.surfaces.cli.runtime.root import root
+from tests.forking import Popen
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -101,7 +102,7 @@ def start(environment: dict[str, str | None], url: str) -> Callable[..., subproc
     variables = {**os.environ, **environment, "EVERLOOM_STORE_URL": url}
 
     def process(*arguments: str, **extra: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        return Popen(
             [sys.executable, "-m", "everloom", *arguments],
             env={name: value for name, value in variables.items() if value is not None},
             **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **extra},

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from everloom.surfaces.hooks.record import HookRecord
+from tests.forking import Popen
 from tests.patience import run
 
 PROGRAM = [sys.executable, "-m", "everloom"]
@@ -64,13 +65,23 @@ class Machine:
         """Call a hook as a client does: JSON on stdin, in the directory of a project."""
         text = given if isinstance(given, str) else json.dumps(given)
         ended = run(
-            [*PROGRAM, "hook", event, *arguments], input=text, env={**self.environment, **variables}, cwd=self.home
+            [*PROGRAM, "hook", event, *arguments],
+            input=text,
+            env={**self.environment, **variables},
+            cwd=self.home,
+            start=Popen,
         )
         return Said(ended.returncode, ended.stdout, ended.stderr)
 
     def command(self, *arguments: str, **extra: Any) -> Any:
         """Run a command for people, and read its result."""
-        ended = run([*PROGRAM, *arguments, "--json"], env=self.environment, cwd=extra.pop("cwd", self.home), **extra)
+        ended = run(
+            [*PROGRAM, *arguments, "--json"],
+            env=self.environment,
+            cwd=extra.pop("cwd", self.home),
+            start=Popen,
+            **extra,
+        )
         assert ended.returncode == 0, ended.stderr or ended.stdout
         return json.loads(ended.stdout)["result"]
 
@@ -80,7 +91,7 @@ class Machine:
 
     def start(self, *arguments: str, **extra: Any) -> subprocess.Popen[str]:
         """Start a command without waiting for it."""
-        return subprocess.Popen([*PROGRAM, *arguments], env=self.environment, cwd=self.home, text=True, **extra)
+        return Popen([*PROGRAM, *arguments], env=self.environment, cwd=self.home, text=True, **extra)
 
 
 def starting(session: str = "s1", **more: str) -> dict[str, str]:

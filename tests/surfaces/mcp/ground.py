@@ -25,6 +25,7 @@ from everloom.settings import Settings
 from everloom.surfaces.mcp.server import LoomServer
 from everloom.surfaces.web.identity import Process
 from everloom.surfaces.web.lazy import LazyLoom
+from tests.forking import Popen
 from tests.patience import PATIENCE, give_up, reading, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -117,7 +118,7 @@ class ServerProcess:
     def __init__(self, home: Path, store: Path | str, *flags: str, **environ: str) -> None:
         url = f"sqlite://{store}" if isinstance(store, Path) else store
         arguments = ["serve", "--json", "--store", url, *flags]
-        self.process = subprocess.Popen(
+        self.process = Popen(
             [*PROGRAM, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -13,6 +13,7 @@ import pytest
 
 from everloom.loom import open_loom
 from everloom.surfaces.web.metrics import Family, HistogramData, exposition, sample
+from tests.forking import Popen
 from tests.patience import PATIENCE, finish, reading
 from tests.surfaces.mcp.ground import PROGRAM, SETTINGS, environment, server_process
 from tests.surfaces.web.exposition import ReadFamily, read, value_of
@@ -85,7 +86,7 @@ def test_a_worker_offers_its_figures_on_a_port_of_its_own(store_url: str, tmp_pa
         loom.workspace(SECRET)
     command = [*PROGRAM, "worker", "--json", "--store", store_url, "--every", "1"]
     environ = environment(tmp_path, EVERLOOM_METRICS_WORKER_PORT="0")
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ)
+    process = Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ)
     assert process.stderr is not None
     with reading(process, "the worker to say where its figures are"):
         url = next(found[1] for line in process.stderr if (found := re.search(r"figures at (http\S+)/metrics", line)))

@@ -21,6 +21,7 @@ from everloom.clock import SystemClock
 from everloom.loom import open_loom
 from everloom.settings import Settings
 from everloom.store import open_store
+from tests.forking import Popen
 from tests.patience import PATIENCE, finish, wait_until
 from tests.scripted.server import HeldServer
 from tests.surfaces.mcp.ground import PROGRAM, SETTINGS, ServerProcess, environment
@@ -163,9 +164,7 @@ def test_what_does_not_end_in_time_is_given_up(store_url: str, tmp_path: Path) -
 def worker(home: Path, url: str, **environ: str) -> subprocess.Popen[str]:
     """Start a worker that embeds and does nothing else."""
     command = [*PROGRAM, "worker", "--json", "--store", url, "--task", "embed"]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(home, **environ)
-    )
+    return Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(home, **environ))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
