@@ -46,14 +46,16 @@ _ODD = re.compile(f"[{_HIDDEN}{_SPACES}{_QUOTES}‘’‐-―−·\uff01-\uff5e]
 _UNSEEN = re.compile(f"[{_HIDDEN}]")
 _UNSEEN_OR_SPACE = re.compile(f"[{_HIDDEN}{_SPACES}]")
 _SPACE_IN_KEY = re.compile(f"[A-Za-z0-9_-]{{4}}[{_SPACES}][A-Za-z0-9_-]{{4}}")
-_PLAIN = {
-    **dict.fromkeys((160, 8239, 8287, 12288, *range(8192, 8203)), 32),
-    **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
-    **{ord(each): '"' for each in _QUOTES},
-    **dict.fromkeys((8722, *range(8208, 8214)), "-"),
-    **{ord(each): "'" for each in "‘’"},
-    ord("·"): ".",
-}
+_PLAIN: Mapping[int, str] = str.maketrans(
+    {
+        **dict.fromkeys(map(chr, (0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)), " "),
+        **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+        **dict.fromkeys(_QUOTES, '"'),
+        **dict.fromkeys("‘’", "'"),
+        **dict.fromkeys("‐‑‒–—―−", "-"),
+        "·": ".",
+    }
+)
 # Texts in which nothing was found, by hash: a text that a verb takes is stored as part of a document and read again.
 _MOST_READ = 64
 _read: dict[int, None] = {}
@@ -66,7 +68,6 @@ class SecretPattern(NamedTuple):
     # Where it can be, which decides how it is looked for; and the texts of which one must be there.
     place: Literal["run", "before a run", "digits", "anywhere"]
     needs: tuple[str, ...]
-    bytes: tuple[bytes, ...]
     expression: str
     group: str | int
     check: str
@@ -129,15 +130,14 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 
 def _pattern_from(row: Mapping[str, Any]) -> SecretPattern:
-    example, expression, needs = str(row["example"]), str(row["pattern"]), tuple(row.get("needs", ()))
+    example, expression = str(row["example"]), str(row["pattern"])
     # A part may be made of those that stand below it.
     for name, part in _data()["parts"].items():
         expression = expression.replace(f"<{name}>", part)
     return SecretPattern(
         name=row["name"],
         place=row.get("place", "run"),
-        needs=needs,
-        bytes=tuple(each.encode() for each in needs if each.isascii()),
+        needs=tuple(row.get("needs", ())),
         expression=expression,
         group="secret" if "(?P<secret>" in expression else 0,
         check=row.get("check", ""),
@@ -159,7 +159,8 @@ def spans_in(text: str, *, sure_only: bool = False) -> list[SecretSpan]:
         # A space that breaks no line may stand inside a key; elsewhere it is one between words.
         if _SPACE_IN_KEY.search(text):
             inner = _spans_without(text, _UNSEEN_OR_SPACE, sure_only=True)
-            spans = _apart([*spans, *(each for each in inner if not any(_overlap(each, other) for other in spans))])
+            inner = [each for each in inner if all(each.end <= one.start or one.end <= each.start for one in spans)]
+            spans = _apart([*spans, *inner])
     if not (spans or sure_only):
         if len(_read) >= _MOST_READ:
             _read.clear()
@@ -179,10 +180,6 @@ def _spans_without(text: str, unseen: re.Pattern[str], sure_only: bool) -> list[
         return spans
     kept = [at for at, char in enumerate(text) if not unseen.match(char)]
     return [each._replace(start=kept[each.start], end=kept[each.end - 1] + 1) for each in spans]
-
-
-def _overlap(one: SecretSpan, other: SecretSpan) -> bool:
-    return one.start < other.end and other.start < one.end
 
 
 def masked(text: str, *, sure_only: bool = False) -> str:
@@ -224,28 +221,21 @@ def _mask_record(record: logging.LogRecord) -> bool:
 class _Places(NamedTuple):
     """A text and where something in it may be a secret.
 
-    `lower` has one byte for each character, so that places in it are places in the text; `runs` are the stretches of
-    characters that keys are made of, long enough for one.
+    `lower` has the same places as the text; `runs` are the stretches of characters that keys are made of, long enough
+    for one.
     """
 
     text: str
-    lower: bytes
+    lower: str
     runs: tuple[tuple[int, int], ...]
     has_card: bool
 
-    @property
-    def joined(self) -> bytes:
-        """The runs alone: far shorter than the text, so that looking for a hundred beginnings in them costs little."""
-        return b" ".join(self.lower[start:end] for start, end in self.runs)
-
 
 @cache
-def _words() -> tuple[tuple[bytes, ...], tuple[str, ...]]:
-    """Return what a short secret needs to have around it: in any text, and in one that is not plain ASCII."""
-    short = {need for each in patterns() if each.is_short for need in each.needs}
-    needs = {each for each in short if not any(other in each for other in short - {each})}
-    plain = sorted(each for each in needs if each.isascii())
-    return tuple(each.encode() for each in plain), tuple(sorted(needs.difference(plain)))
+def _short_needs() -> tuple[str, ...]:
+    """Return of which texts one is around every short secret; one that contains another need not be looked for."""
+    needs = {need for each in patterns() if each.is_short for need in each.needs}
+    return tuple(sorted(each for each in needs if not any(other in each for other in needs - {each})))
 
 
 def _places_in(text: str) -> _Places | None:
@@ -253,20 +243,14 @@ def _places_in(text: str) -> _Places | None:
     # A few passes in C: a key is a long run of its characters, a card number has many digits, and the rest has a word
     # before it. An expression that looked for all of them would take ten times as long.
     raw = text.encode("latin-1", "replace")
-    classes = raw.translate(_RUNS)
+    classes, lower = raw.translate(_RUNS), text.lower()
+    if len(lower) != len(text):
+        lower = "".join(char.lower()[:1] for char in text)
     has_runs = _LONG_RUN in classes
     has_card = _CARD_RUN in raw.translate(_DIGITS, b" -.")
-    if not (has_runs or has_card or _has_word(text, raw.lower())):
+    if not (has_runs or has_card or any(map(lower.__contains__, _short_needs()))):
         return None
-    return _Places(text, raw.lower(), tuple(_runs_in(classes)) if has_runs else (), has_card)
-
-
-def _has_word(text: str, lower: bytes) -> bool:
-    plain, foreign = _words()
-    for need in plain:
-        if need in lower:
-            return True
-    return not text.isascii() and any(need in text.lower() for need in foreign)
+    return _Places(text, lower, tuple(_runs_in(classes)) if has_runs else (), has_card)
 
 
 def _runs_in(classes: bytes) -> Iterator[tuple[int, int]]:
@@ -279,7 +263,9 @@ def _runs_in(classes: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _candidates(places: _Places, sure_only: bool) -> Iterator[SecretSpan]:
-    text, joined = places.text, places.joined
+    text = places.text
+    # Far shorter than the text, so that looking for a hundred beginnings in it costs little.
+    joined = " ".join(places.lower[start:end] for start, end in places.runs)
     for each in patterns():
         if sure_only and each.is_likely:
             continue
@@ -291,41 +277,31 @@ def _candidates(places: _Places, sure_only: bool) -> Iterator[SecretSpan]:
                 yield SecretSpan(each.name, start, end - _trailing(text[start:end]) if is_in_words else end)
 
 
-def _matches(each: SecretPattern, places: _Places, joined: bytes) -> Iterator[re.Match[str]]:
+def _matches(each: SecretPattern, places: _Places, joined: str) -> Iterator[re.Match[str]]:
     """Try a pattern where it can match at all."""
     match each.place:
-        case "run":
-            if any(need in joined for need in each.bytes):
-                for start, end in places.runs:
-                    yield from each.pattern.finditer(places.text, start, end)
+        case "run" if any(map(joined.__contains__, each.needs)):
+            for start, end in places.runs:
+                yield from each.pattern.finditer(places.text, start, end)
         case "before a run":
-            yield from _before_runs(each, places)
-        case "digits":
-            if places.has_card:
-                yield from each.pattern.finditer(places.text)
+            for start, end in places.runs:
+                begin = max(0, start - _BEFORE_RUN)
+                if any(map(places.lower[begin:end].__contains__, each.needs)):
+                    yield from each.pattern.finditer(places.text, begin, end)
+        case "digits" if places.has_card:
+            yield from each.pattern.finditer(places.text)
         case "anywhere":
-            yield from _where_it_begins(each, places)
+            for at in _starts(each.needs, places.lower):
+                if (match := each.pattern.match(places.text, at)) is not None:
+                    yield match
 
 
-def _where_it_begins(each: SecretPattern, places: _Places) -> Iterator[re.Match[str]]:
-    text = places.text
-    for need in each.bytes:
-        at = places.lower.find(need)
+def _starts(needs: Iterable[str], text: str) -> Iterator[int]:
+    for need in needs:
+        at = text.find(need)
         while at >= 0:
-            if (match := each.pattern.match(text, at)) is not None:
-                yield match
-            at = places.lower.find(need, at + 1)
-    # Only words of other scripts are not in the bytes.
-    if not text.isascii() and any(need in text.lower() for need in each.needs if not need.isascii()):
-        yield from each.pattern.finditer(text)
-
-
-def _before_runs(each: SecretPattern, places: _Places) -> Iterator[re.Match[str]]:
-    for start, end in places.runs:
-        begin = max(0, start - _BEFORE_RUN)
-        near = places.text[begin:end].lower()
-        if any(need in near for need in each.needs):
-            yield from each.pattern.finditer(places.text, begin, end)
+            yield at
+            at = text.find(need, at + 1)
 
 
 def _trailing(value: str) -> int:
@@ -384,15 +360,17 @@ def _is_bare_password(value: str, before: str, after: str) -> bool:
     bare = value[: len(value) - _trailing(value)]
     if not _is_password(bare, before, after) or bare.isdigit() or not any(map(str.isdigit, bare)):
         return False
-    if _words_for("login").search(before) or _words_for("changed").search(before + after):
+    if _words_for("becomes").search(before):
+        return _words_for("changed").search(before + after) is not None
+    if _words_for("login").search(before):
         return True
-    return len(bare) >= _BARE_PASSWORD and (_turns(bare) >= _MIXED_TURNS or not _STRONG.isdisjoint(bare))
+    is_strong = not _STRONG.isdisjoint(bare) or ("_" in bare and bare != bare.lower()) or _turns(bare) >= _MIXED_TURNS
+    return is_strong and len(bare) >= _BARE_PASSWORD and not _words_for("verb").search(before)
 
 
 def _is_words(value: str, *_: str) -> bool:
     """Return whether these are words that nobody says in a row, as far as one can see: enough, or with a number."""
-    words = value.split()
-    return len(words) >= _FEWEST_WORDS or any(map(str.isdigit, value))
+    return len(re.split("[ -]", value)) >= _FEWEST_WORDS or any(map(str.isdigit, value))
 
 
 def _is_opaque(value: str, _before: str = "", after: str = "") -> bool:
@@ -410,9 +388,8 @@ def _is_key(value: str, *_: str) -> bool:
 
 
 def _is_mixed(random: str) -> bool:
-    digits, capitals = sum(map(str.isdigit, random)), sum(map(str.isupper, random))
-    is_mixed = digits < len(random) and (digits >= _RANDOM_DIGITS or 0 < capitals < len(random))
-    return is_mixed and len(random) >= _RANDOM_LENGTH
+    size, digits, capitals = len(random), sum(map(str.isdigit, random)), sum(map(str.isupper, random))
+    return size >= _RANDOM_LENGTH and digits < size and (digits >= _RANDOM_DIGITS or 0 < capitals < size)
 
 
 def _without(value: str, kind: str) -> str:
