@@ -92,7 +92,6 @@ def test_a_malformed_reply_is_sent_back_once_and_a_second_one_fails_only_that_st
         {**WRITES, "content": "x" * 12_001},
         {**WRITES, "summary": "x" * 401},
         {**WRITES, "content": "a\x00b"},
-        {**WRITES, "cited_observation_ids": ["seven"]},
         {"content": "Known."},
         [],
     ],
@@ -102,6 +101,13 @@ def test_an_answer_that_cannot_be_written_is_refused(place: Workspace, server: S
     _, passed = ask_at(place, server.url)
     assert passed.taken[2].outcome == "failed"
     assert passed.counts == {"written": STEPS - 1, "failed": 1}
+
+
+def test_a_citation_that_is_no_id_does_not_discard_the_text_beside_it(place: Workspace, server: ScriptedServer) -> None:
+    server.script(*[says(json.dumps({**WRITES, "cited_observation_ids": ["seven"]}))] * (2 * STEPS))
+    _, passed = ask_at(place, server.url)
+    assert passed.counts == {"written": STEPS}
+    assert place.semantic.get_understandings(["James", "Audrey"])[0].source_observation_ids
 
 
 def test_invented_ids_over_the_wire_are_dropped(place: Workspace, server: ScriptedServer) -> None:
