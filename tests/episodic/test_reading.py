@@ -16,6 +16,7 @@ from everloom.episodic.entries.notes import write_down
 from everloom.episodic.scenes.parser import ParsedScene, UnreadableScene, parse_scene
 from everloom.episodic.scenes.scene import When, embed_text, scene_from, scene_text
 from everloom.episodic.scenes.scene import body_text as body_of
+from everloom.errors import Rejected
 from everloom.kernel.answer.encode import as_data
 from tests.episodic.ground import patrol, remember, scene, tell
 
@@ -138,11 +139,11 @@ def test_bad_scenes_are_kept_and_reported_and_good_ones_are_remembered(being: Ep
         scene("importance NaN", importance=math.nan),
         {"action": "deep", "actors": deep},
         {"action": "circle \x00"},
-        7,
-        None,
     ]
+    with pytest.raises(Rejected, match=r"scenes\[8\] must be a mapping or text, not int"):
+        being.update_notes(scenes=[*scenes, 7])  # type: ignore[list-item]
     kept = being.update_notes(scenes=scenes)  # type: ignore[arg-type]
-    assert [each.index for each in kept.rejected] == [0, 1, 2, 6, 8, 9]
+    assert [each.index for each in kept.rejected] == [0, 1, 2, 6]
     assert all(each.reason for each in kept.rejected)
     remarks = "\n".join(kept.remarks)
     for said in ("of 10,000 actors the first 50 were kept", "importance 7 was clamped to 1", "became 0.5"):
@@ -152,10 +153,10 @@ def test_bad_scenes_are_kept_and_reported_and_good_ones_are_remembered(being: Ep
     (hit,) = being.search_memory("seven", mode="and").hits
     assert hit.node.importance == 1.0
     listed = being.update_memory("notes", "get").entries
-    assert [entry.content.startswith("[PARSE_FAILED]") for entry in listed] == [True] * 6
+    assert [entry.content.startswith("[PARSE_FAILED]") for entry in listed] == [True] * 4
     assert len(listed) == len(kept.rejected)
     patrol(being)
-    assert len(being.update_memory("notes", "get").entries) == 6
+    assert len(being.update_memory("notes", "get").entries) == 4
 
 
 @pytest.mark.promise("episodic.bad-scenes")

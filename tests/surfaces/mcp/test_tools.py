@@ -259,11 +259,10 @@ async def test_what_does_not_exist_is_an_error_of_the_protocol_and_not_of_the_se
 async def test_any_script_is_remembered_as_it_was_written(store: Path, mode: str, content: str) -> None:
     with serving(store) as server:
         async with Client(server, mode=mode) as client:
-            kept = await call(client, "remember", subject_names=["ג׳יימס 🧠"], content=content, kind="null")
+            kept = await call(client, "remember", subject_names=["ג׳יימס 🧠"], content=content)
             assert kept["content"] == content
             shown = await call(client, "recall", question_or_subject_name="ג׳יימס 🧠")
     assert [each["content"] for each in shown["recent_observations"]] == [content]
-    assert shown["recent_observations"][0]["kind"] == "null"
 
 
 async def test_lists_that_a_client_sends_as_text_are_read(store: Path) -> None:

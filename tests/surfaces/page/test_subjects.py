@@ -187,7 +187,7 @@ def test_verdicts_are_given_on_the_page_of_the_subject(told: Site, visitor: Visi
     done = visitor.send(html, "/subject/mark", id=newest, verdict="questionable")
     assert said_in(done) == f"{newest} is marked as questionable."
     assert [each.verdict for each in told.workspace.show(newest).signals] == ["questionable"]
-    assert "there is no verdict" in visitor.send(html, "/subject/mark", 422, id=newest, verdict="splendid")
+    assert "verdict must be one of" in visitor.send(html, "/subject/mark", 422, id=newest, verdict="splendid")
     assert visitor.send(html, "/subject/mark", 404, id=10**12, verdict="useful")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from starlette.responses import Response
 
 from everloom.episodic.scenes.scene import AXES
-from everloom.errors import EverloomError
+from everloom.errors import EverloomError, Rejected
 from everloom.surfaces.page.pages.scenes import shown_scene, told_of
 from everloom.surfaces.page.paths import SCENE, form
 from everloom.surfaces.page.visit import Visit
@@ -34,18 +34,24 @@ def correct(visit: Visit) -> Response:
         changed = {name for name in shown if typed[name].strip() != shown[name].strip()}
         patch: dict[str, Any] = {name: typed[name] for name in _TEXTS if name in changed}
         if "importance" in patch:
-            patch["importance"] = typed["importance"].strip() or "nothing"
+            patch["importance"] = _number(typed["importance"])
         patch |= {name: _lines(typed[name]) for name in _LISTS if name in changed}
         if "when" in changed:
             patch["when"] = [_moment(line) for line in _lines(typed["when"])]
         if changed.intersection(AXES):
             numbers = {axis: typed[axis].strip() for axis in AXES}
-            patch["emotion"] = (
-                {axis: number or "0" for axis, number in numbers.items()} if any(numbers.values()) else "none"
-            )
+            told = ",".join(f"{axis}={number or '0'}" for axis, number in numbers.items())
+            patch["emotion"] = told if any(numbers.values()) else "none"
         return memory.correct_node(node_id, **patch, **_circumstances(visit)) if patch else None
 
     return _done(visit, "correct", act, "Corrected; what it said before is in its history.")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise Rejected("importance must be a number", hint="write it as 0.5, from 0 to 1") from error
 
 
 def split(visit: Visit) -> Response:
