@@ -74,7 +74,7 @@ def _bases(held: Held) -> Mapping[str, Arguments]:
 
 # What nearly every verb has is read by the same code in all of them.
 _EVERYWHERE = {"idempotency_key", "max_tokens", "limit", "graph", "origin", "expected_version"}
-_SHARED = 4
+_SHARED = 8
 _SAMPLES: Mapping[Any, Any] = {str: "James", int: 1, float: 0.5, bool: True, datetime: NOW}
 
 

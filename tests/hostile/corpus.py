@@ -16,7 +16,7 @@ from everloom.kernel.verbs import LONGEST_TEXT
 
 _LIST_SIZES = (0, 1, 500, 10_000)
 # A text is read in the same way alone and in a list, so that a list of texts need not be tried with each.
-_ALONE = 4
+_ALONE = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -310,10 +310,12 @@ def perspective_id(unit: Unit, name: str) -> int | None:
 def perspectives_of(unit: Unit, at: datetime) -> dict[str, Row]:
     """Return the perspectives of a workspace by name, creating the defaults on first use."""
     rows = unit.all("vectors.perspective_all")
-    if not rows:
-        for (name, instruction), fresh in zip(
-            DEFAULTS.items(), register(unit, ["perspective"] * len(DEFAULTS), at), strict=True
-        ):
+    known = {row["name"] for row in rows}
+    # An import may bring others; without the general one nothing could be embedded.
+    if GENERAL not in known:
+        missing = {name: text for name, text in DEFAULTS.items() if name not in known}
+        fresh_ids = register(unit, ["perspective"] * len(missing), at)
+        for (name, instruction), fresh in zip(missing.items(), fresh_ids, strict=True):
             unit.send("vectors.perspective_add", id=fresh, name=name, instruction=instruction)
         rows = unit.all("vectors.perspective_all")
     return {row["name"]: row for row in rows}

@@ -9,6 +9,9 @@ _BLOCKS = frozenset("address article blockquote br dd div dl dt h1 h2 h3 h4 h5 h
 _SILENT = frozenset(("head", "script", "style", "title"))
 _RUNS = re.compile(r"[ \t\r\f\v\u00a0]+")
 _GAPS = re.compile(r"\n{3,}")
+# The parser of the standard library reads the rest of a page again for each tag or declaration that never ends.
+_DECLARATIONS = re.compile(r"<[!?][^<>]*>")
+_UNFINISHED = re.compile(r"<(?=[^<>]*(?:<|\Z))")
 
 
 def as_html(markdown: str) -> str | None:
@@ -61,7 +64,16 @@ class _PlainText(HTMLParser):
 def as_text(html: str) -> str:
     """Read HTML as plain text: one line a block, quoted blocks marked by `>`."""
     parser = _PlainText()
-    parser.feed(html)
+    parser.feed(_UNFINISHED.sub("&lt;", _DECLARATIONS.sub("", _without_comments(html))))
     parser.close()
     lines = [_RUNS.sub(" ", line).strip() for line in "".join(parser.words).split("\n")]
     return _GAPS.sub("\n\n", "\n".join(lines)).strip()
+
+
+def _without_comments(html: str) -> str:
+    """Leave out comments; one that never ends is text."""
+    kept, at = [], 0
+    while (begin := html.find("<!--", at)) >= 0 and (end := html.find("-->", begin + 4)) >= 0:
+        kept.append(html[at:begin])
+        at = end + 3
+    return "".join([*kept, html[at:]])
