@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -106,17 +107,21 @@ def found_here(text: str) -> list[Span]:
 
 
 def found_by_detect_secrets(text: str) -> list[Span]:
-    """Find the secrets of a text as detect-secrets does with its default settings, line by line."""
-    from detect_secrets.core.scan import scan_line  # type: ignore[import-not-found]  # noqa: PLC0415  may be missing
+    """Find the secrets of a text as detect-secrets does in a file, with its default settings."""
+    from detect_secrets.core.scan import scan_file  # type: ignore[import-not-found]  # noqa: PLC0415  may be missing
     from detect_secrets.settings import default_settings  # type: ignore[import-not-found]  # noqa: PLC0415
 
-    found, at = [], 0
-    with default_settings():
-        for line in text.splitlines(keepends=True):
-            for value in {each.secret_value for each in scan_line(line.rstrip("\n")) if each.secret_value}:
-                start = max(line.find(value), 0)
-                found.append((at + start, at + start + len(value)))
-            at += len(line)
+    found, starts = [], [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    # A file, because its function for a single line also reports what is below its thresholds.
+    with default_settings(), tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        for each in scan_file(file.name):
+            start = text.find(each.secret_value or "", starts[each.line_number - 1])
+            if each.secret_value and start >= 0:
+                found.append((start, start + len(each.secret_value)))
     # Several of its plugins name the same characters, or parts of them.
     return sorted(one for one in found if not any(o != one and o[0] <= one[0] and one[1] <= o[1] for o in found))
 
