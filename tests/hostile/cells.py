@@ -243,5 +243,6 @@ def _sample(kind: Any) -> Any:
     elif dataclasses.is_dataclass(kind):
         needed = [each for each in dataclasses.fields(kind) if each.default is dataclasses.MISSING]
         hints = get_type_hints(kind)
-        found = kind(**{each.name: _sample(hints[each.name]) for each in needed})
+        made: Any = kind
+        found = made(**{each.name: _sample(hints[each.name]) for each in needed})
     return found

@@ -30,7 +30,7 @@ _FLOOR = 0.05
 # The least of so many is compared: other work on the machine only ever adds.
 _TRIES = 3
 # An entry of the lists that a usual call leaves out.
-_ENTRIES = {"texts": GivenText("The boat is red.", "one"), "reviewed_intersections": ("James", "Audrey")}
+_ENTRIES = {"texts": GivenText(text="The boat is red.", source="one"), "reviewed_intersections": ("James", "Audrey")}
 # So many patterns for each parameter, in turn: each pattern is tried with many verbs, and all in the long run.
 _SHARE = 4
 

@@ -48,7 +48,8 @@ _PATTERNS = [Hostile(name, corpus.repeated(pattern, 20_000)) for name, pattern i
 
 def _faults(what: str, cases: Iterable[Hostile], act: Callable[[Any], object]) -> tuple[list[str], int]:
     """Do the same with each case; list those that do not end in a result or a named error, and count all."""
-    wrong, count = [], 0
+    wrong: list[str] = []
+    count = 0
     for each in cases:
         count += 1
         try:
@@ -167,7 +168,8 @@ def test_rows_of_an_export_are_read_or_refused(make_world: Making, record_proper
     world = make_world("sqlite", WITHOUT_COMMITS)
     folder = tmp_path / "export"
     write(world.place.loom, folder, workspaces=[world.place.name])
-    wrong, count = [], 0
+    wrong: list[str] = []
+    count = 0
     values = corpus.json_values()
     for number, file in enumerate(sorted(folder.rglob("rows/*.jsonl"))):
         if not (lines := file.read_text(encoding="utf-8").splitlines()):
@@ -215,7 +217,8 @@ def _shapes() -> list[type[BaseModel]]:
 
 
 def test_replies_of_models_fit_or_are_called_malformed(record_property: Count) -> None:
-    wrong, count = [], 0
+    wrong: list[str] = []
+    count = 0
     for shape in _shapes():
         sample = _sample_of(strict_schema(shape), strict_schema(shape))
         made = list(corpus.variants(sample, corpus.json_values()))
@@ -244,7 +247,8 @@ def test_what_a_model_gives_to_the_tools_of_a_conversation_is_taken_or_refused(
     make_world: Making, record_property: Count
 ) -> None:
     world = make_world("postgresql", WITHOUT_COMMITS)
-    wrong, count = [], 0
+    wrong: list[str] = []
+    count = 0
     values = corpus.json_values()
     for number, each in enumerate(world.place.mind.tools()):
         sample = _sample_of(each.tool.schema, each.tool.schema)

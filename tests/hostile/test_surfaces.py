@@ -115,7 +115,8 @@ def _is_json(value: Any) -> bool:
 
 def _plain(usual: dict[str, Any]) -> dict[str, Any]:
     """Write what a usual call gives as JSON has it."""
-    return json.loads(json.dumps(usual, default=_as_json))
+    written: dict[str, Any] = json.loads(json.dumps(usual, default=_as_json))
+    return written
 
 
 def _as_json(value: Any) -> Any:
