@@ -106,9 +106,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(pytest.mark.timeout(seconds * FACTOR), append=False)
         if isinstance(item, pytest.Function) and SERVER_FIXTURES.intersection(item.fixturenames):
             item.add_marker(pytest.mark.postgresql)
+        if _shares_with_its_module(item) and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         alone = item.get_closest_marker("one_node")
         if alone and item.get_closest_marker("citus"):
             item.add_marker(pytest.mark.skip(reason=f"a cluster cannot show this: {alone.args[0]}"))
+
+
+def _shares_with_its_module(item: pytest.Item) -> bool:
+    """Tell whether one worker should run the whole module, for the others would make the same things again."""
+    fixtures = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
+    return any(each[-1].scope == "module" for each in fixtures.values())
 
 
 def pytest_collection_finish() -> None:
@@ -132,12 +140,15 @@ def _unavailable(error: EngineUnavailable) -> NoReturn:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(pytestconfig: pytest.Config) -> PostgresServer:
+def postgres_server(pytestconfig: pytest.Config) -> Iterator[PostgresServer]:
     """The server that all workers share; a test must neither stop nor crash it."""
     try:
-        return pytestconfig.stash[ENGINES].server()
+        server = pytestconfig.stash[ENGINES].server().keep_connected()
     except EngineUnavailable as error:
         _unavailable(error)
+    assert server.administration is not None
+    with closing(server.administration):
+        yield server
 
 
 @pytest.fixture

@@ -67,6 +67,8 @@ class PostgresServer:
         self.durable = durable
         self.data = home / "data"
         self.log = home / "server.log"
+        # Kept for a server that nobody stops: a connection for each new database takes as long as an empty test.
+        self.administration: psycopg.Connection[Any] | None = None
 
     def start(self) -> Self:
         """Start it and wait until it answers; the first start also creates the cluster, the role and the template."""
@@ -145,9 +147,18 @@ class PostgresServer:
         self._administer("CREATE DATABASE {} TEMPLATE {} OWNER {} STRATEGY file_copy", name, like, ROLE)
         return name
 
+    def keep_connected(self) -> Self:
+        """Keep one connection for all databases that this process creates and drops."""
+        self.administration = psycopg.connect(self.url("postgres", "postgres"), autocommit=True)
+        return self
+
     def _administer(self, statement: str, *names: str, database: str = "postgres") -> None:
+        query = sql.SQL(statement).format(*map(sql.Identifier, names))
+        if self.administration is not None and database == "postgres":
+            self.administration.execute(query)
+            return
         with closing(psycopg.connect(self.url(database, "postgres"), autocommit=True)) as connection:
-            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+            connection.execute(query)
 
     def _ask(self, statement: str) -> Any:
         with closing(psycopg.connect(self.url("postgres", "postgres"), autocommit=True)) as connection:

@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,13 +38,16 @@ def read_promises(file: Path = PROMISES) -> dict[str, str]:
     return promises
 
 
-def find_claims(tests: Path = ROOT / "tests") -> list[Claim]:
+@cache
+def find_claims(tests: Path = ROOT / "tests") -> tuple[Claim, ...]:
     """Find every `pytest.mark.promise(...)` below a directory."""
-    return [claim for file in sorted(tests.rglob("test_*.py")) for claim in _claims_in(file)]
+    return tuple(claim for file in sorted(tests.rglob("test_*.py")) for claim in _claims_in(file))
 
 
 def _claims_in(file: Path) -> Iterator[Claim]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))):
+    text = file.read_text(encoding="utf-8")
+    # Most files make no promise, and to parse all of them takes seconds.
+    for node in ast.walk(ast.parse(text, str(file))) if "mark.promise" in text else ():
         if not (isinstance(node, ast.Call) and _is_mark(node.func)):
             continue
         place = f"{file.name}:{node.lineno}"

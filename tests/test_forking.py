@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def test_a_fork_has_the_arguments_files_and_environment_that_it_was_given(tmp_pa
 
 def test_a_fork_can_be_killed_and_waited_for() -> None:
     waits = [sys.executable, "-c", "import sys; sys.stdin.read()"]
-    with forking.Popen(waits, stdin=forking.subprocess.PIPE, text=True) as process:
+    with forking.Popen(waits, stdin=subprocess.PIPE, text=True) as process:
         assert process.poll() is None
         process.kill()
     assert process.returncode == -signal.SIGKILL

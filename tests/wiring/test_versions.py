@@ -40,12 +40,12 @@ def test_processes_that_count_together_lose_no_step(store_url: str) -> None:
         place.mind.update_status({"count": 0})
         command = [sys.executable, "-m", "tests.wiring.counting", store_url]
         crew = [
-            Popen([*command, f"clerk{number}", str(TIMES)], env=dict(os.environ), stderr=subprocess.PIPE)
+            Popen([*command, f"clerk{number}", str(TIMES)], env=dict(os.environ), stderr=subprocess.PIPE, text=True)
             for number in range(PROCESSES)
         ]
         for each in crew:
             told = each.communicate(timeout=PATIENCE * 4)[1]
-            assert each.returncode == 0, told.decode()
+            assert each.returncode == 0, told
         every = {f"clerk{one} {two}" for one in range(PROCESSES) for two in range(TIMES)}
         assert place.graph.get(count).content == str(len(every))
         assert place.mind.read_note(NOTE).body == f"{len(every)}\n"
