@@ -30,7 +30,6 @@ from tests.hostile.conftest import Making
 from tests.hostile.corpus import Hostile
 from tests.hostile.ground import WITHOUT_COMMITS, World
 from tests.hostile.health import complaints
-from tests.hostile.known import unknown
 from tests.imports import exports, transcripts
 
 pytestmark = [
@@ -65,7 +64,7 @@ def _faults(what: str, cases: Iterable[Hostile], act: Callable[[Any], object]) -
 
 
 def _assert_fine(wrong: list[str], world: World | None = None) -> None:
-    found = unknown(wrong) + (complaints(world.place, world.url, world.folder) if world else [])
+    found = [*map(str, wrong)] + (complaints(world.place, world.url, world.folder) if world else [])
     assert not found, "\n".join([f"{len(found)} faults", *found])
 
 
@@ -204,8 +203,9 @@ def _shapes() -> list[type[BaseModel]]:
     """List what models are asked for."""
     from everloom.episodic.patrol.clustering import SplitAnswer
     from everloom.episodic.patrol.consolidation import ConsolidationAnswer
+    from everloom.episodic.patrol.diary import ReflectionAnswer
     from everloom.episodic.patrol.intake import ClassifyAnswer
-    from everloom.episodic.patrol.reflection import FeelingsAnswer, ReflectionAnswer
+    from everloom.episodic.patrol.reflection import FeelingsAnswer
     from everloom.episodic.story.retelling import RetellingReply
     from everloom.graph.pages.insights import InsightReply
     from everloom.mind.initiative.heartbeat import Wish

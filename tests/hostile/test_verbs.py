@@ -10,7 +10,6 @@ from tests.hostile.cells import NAMES, Cell, Subject, cells_of, paired, subject_
 from tests.hostile.conftest import Making
 from tests.hostile.ground import SETTINGS, WITHOUT_COMMITS, Fault, World, tried
 from tests.hostile.health import complaints
-from tests.hostile.known import unknown
 
 pytestmark = [
     pytest.mark.postgresql,
@@ -36,7 +35,7 @@ def test_a_verb_takes_hostile_values_or_refuses_them_with_a_hint(
     cells = cells_of(subject, is_long=False)
     faults = _try_all(subject, world, paired(cells, name), _RENEWALS)
     record_property("hostile cells (verb × parameter × value)", len(cells))
-    wrong = unknown(faults) + complaints(world.place, world.url, world.folder)
+    wrong = [*map(str, faults), *complaints(world.place, world.url, world.folder)]
     assert not wrong, "\n".join([f"{len(wrong)} faults", *wrong])
 
 
@@ -52,7 +51,7 @@ def test_a_verb_takes_every_hostile_value_on_each_engine(
     calls = [(each,) for each in cells] + [pair for seed in range(3) for pair in paired(cells, f"{name} {seed}")]
     faults = _try_all(subject, world, calls, len(calls))
     record_property("hostile cells (verb × parameter × value)", len(cells))
-    wrong = unknown(faults) + complaints(world.place, world.url, world.folder)
+    wrong = [*map(str, faults), *complaints(world.place, world.url, world.folder)]
     assert not wrong, "\n".join([f"{len(wrong)} faults", *wrong])
 
 
