@@ -27,7 +27,9 @@ MOST = {"actors": 50, "themes": 20, "when": 200, "dialogue": 50, "sensory": 50}
 GRACE = 3
 # The contract adds this to the importance of a scene that absorbs others in a consolidation.
 _STRENGTHENED = 0.05
-# A scene without any importance is dying, however often it is recalled: no difference of the two counts is lower.
+# A scene without any importance is dying, however often it is recalled: no difference of the two counts is lower. So is
+# one with less than this, for which the formula leaves the range of fractions.
+_LEAST_IMPORTANCE = 1e-300
 _NEVER_ALIVE = -(2**31)
 # Calendar dates as people write them with the year first; a time behind a day is read over.
 _DAY = re.compile(r"(\d{4})([-/.]|年)(\d{1,2})(?:\2|月)(\d{1,2})日?(?:[T\s].*)?", re.DOTALL)
@@ -216,7 +218,7 @@ def lifespan(importance: float) -> int:
 
     The decay formula is converted to a whole number once, so that both engines compare integers and agree exactly.
     """
-    if importance <= 0:
+    if importance < _LEAST_IMPORTANCE:
         return _NEVER_ALIVE
     patrols = math.ceil(PATROLS_TO_FADE * math.log(importance / DYING))
     # The logarithm may be off by one patrol where the strength is exactly at the bound.

@@ -123,7 +123,7 @@ def _month(text: str) -> StoryRange:
 def _first_of(year: int, month: int, given: str) -> date:
     try:
         return date(year, month, 1)
-    except ValueError as error:
+    except (OverflowError, ValueError) as error:
         raise Rejected(f"{given!r} is not in the calendar", hint="write a month as 2026-05, a year as 2026") from error
 
 

@@ -135,7 +135,8 @@ def _has_files(message: Mapping[str, Any]) -> bool:
     """Return whether files belong to a message: pictures in its parts, or uploads that its metadata lists."""
     content, metadata = message.get("content"), message.get("metadata")
     parts = content.get("parts") if isinstance(content, dict) else None
-    kinds = [str(part.get("content_type")) for part in (parts or ()) if isinstance(part, dict)]
+    shown = parts if isinstance(parts, list) else []
+    kinds = [str(part.get("content_type")) for part in shown if isinstance(part, dict)]
     # Sound is left out of the count: its transcription is taken.
     is_shown = any(kind.endswith("asset_pointer") and not kind.startswith("audio") for kind in kinds)
     return is_shown or bool(isinstance(metadata, dict) and metadata.get("attachments"))

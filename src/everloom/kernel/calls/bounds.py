@@ -19,11 +19,13 @@ MOST_CHARACTERS = 2_000_000
 MOST_VALUES = 50_000
 # The largest whole number of both engines.
 LARGEST_NUMBER = 2**63 - 1
+# Python refuses to write whole numbers of a few thousand digits.
+_LONGEST_NUMBER = 1_024
 _LISTS = (list, tuple, set, frozenset, dict)
 
 
 def check_bounds(given: Sequence[tuple[Parameter, Any]]) -> None:
-    """Refuse a text, a list or a whole call that is too large, and a time that not every time zone can show."""
+    """Refuse a text, a list or a whole call that is too large, and values that nobody can store or show."""
     for each, value in given:
         if isinstance(value, str) and len(value) > each.says.longest:
             raise _too_large(f"{each.name} has {len(value):,} characters", f"{each.says.longest:,}")
@@ -36,14 +38,23 @@ def check_bounds(given: Sequence[tuple[Parameter, Any]]) -> None:
     held = [value for _, value in given]
     while held:
         value = held.pop()
-        if isinstance(value, datetime) and value.tzinfo is not None:
-            checked_instant(value)
+        _check_plain(value)
         values, characters = values + 1, characters + (len(value) if isinstance(value, str) else 0)
         held += _inside(value)
         if values + len(held) > MOST_VALUES:
             raise _too_large("its lists have too many entries", f"{MOST_VALUES:,} in one call")
         if characters > MOST_CHARACTERS:
             raise _too_large("its texts are too long", f"{MOST_CHARACTERS:,} characters in one call")
+
+
+def _check_plain(value: Any) -> None:
+    """Refuse a time that not every time zone can show, and a number that cannot be written, however deep it is."""
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise Rejected(f"the time {value.isoformat()} has no time zone", hint="add an offset such as +00:00")
+        checked_instant(value)
+    elif isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
+        raise Rejected("a whole number has too many digits", hint=f"give at most {_LONGEST_NUMBER} bits, or a text")
 
 
 def _check_numbers(each: Parameter, value: Any) -> None:
