@@ -334,13 +334,13 @@ def test_scenes_come_back_where_somebody_had_put_them(being: Episodic) -> None:
 
 @pytest.mark.promise("episodic.undo")
 def test_a_merge_by_a_patrol_can_be_undone(store_url: str, clock: ManualClock, tmp_path: Path) -> None:
-    script = tmp_path / "script.json"
-    write_script(script, {ASKED["consolidate"]: {"merges": [], "make_dead": []}})
+    script, business = tmp_path / "script.json", {ASKED["classify"]: {"private_numbers": []}}
+    write_script(script, business | {ASKED["consolidate"]: {"merges": [], "make_dead": []}})
     with open_being(store_url, clock, llm={"small": f"scripted:{script}"}) as loom:
         being = loom.workspace("james").episodic
         first, second = remember(being, "James painted the boat", scene("James painted the boat blue", feeling="proud"))
         merge = {"survivor_id": first, "absorbed_ids": [second], "merged_action": "James painted and painted"}
-        write_script(script, {ASKED["consolidate"]: {"merges": [merge], "make_dead": []}})
+        write_script(script, business | {ASKED["consolidate"]: {"merges": [merge], "make_dead": []}})
         remember(being, "James painted the boat green")
         assert being.show(first).scene.action == "James painted and painted"
         (change,) = being.node_history(first).changes
@@ -351,7 +351,7 @@ def test_a_merge_by_a_patrol_can_be_undone(store_url: str, clock: ManualClock, t
         assert found(being, "boat blue") == second
         parts = being.split_node(second, ["James painted", "The boat was blue"]).nodes[1:]
         merge = {"survivor_id": parts[0].id, "absorbed_ids": [parts[1].id], "merged_action": "All one"}
-        write_script(script, {ASKED["consolidate"]: {"merges": [merge], "make_dead": []}})
+        write_script(script, business | {ASKED["consolidate"]: {"merges": [merge], "make_dead": []}})
         remember(being, "James painted the boat red")
         assert any("somebody has split them" in remark for remark in step(being, "consolidate").remarks)
         assert_clusters_agree(loom, "james", store_url)
