@@ -244,7 +244,8 @@ def test_a_record_of_use_that_somebody_damaged_is_read_as_far_as_it_makes_sense(
     found = read_record("\n".join(lines).encode() + b"\n\xff\xfe\t1\t\t0")
     assert found.uses["a"] == Use(datetime(2026, 11, 15, 9, 30, tzinfo=UTC), 0.0, 3)
     assert found.uses["h"] == Use(None, 30.0, 2**31)
-    assert found.uses.keys() - {"a", "h"} <= {"\ufffd\ufffd"}
+    assert found.uses["g"].count == 2**31
+    assert found.uses.keys() - {"a", "g", "h"} <= {"\ufffd\ufffd"}
 
 
 RELATION = "  - target: {0}\n    type: SOLVES\n    direction: incoming\n    edge_id: e-{0}\n"
