@@ -37,7 +37,7 @@ _RUNS = bytes(120 if each in _KEY_BYTES else 32 for each in range(256))
 _DIGITS = bytes(120 if each in b"0123456789" else 32 for each in range(256))
 _CARD_RUN = b"x" * _FEWEST_CARD_DIGITS
 # What says that a run is a key stands this close before it; what says that a value is none, this close to it.
-_BEFORE_RUN, _AROUND = 100, 60
+_BEFORE_RUN, _AROUND, _LABEL = 100, 60, 30
 # Characters that are not seen, and characters that look like one of ASCII.
 _HIDDEN = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff"
 _SPACES = "\u00a0\u2000-\u200a\u202f\u205f\u3000"
@@ -66,7 +66,7 @@ class SecretPattern(NamedTuple):
 
     name: str
     # Where it can be, which decides how it is looked for; and the texts of which one must be there.
-    place: Literal["run", "before a run", "digits", "anywhere"]
+    place: Literal["run", "before a run", "digits", "anywhere", "before a word"]
     needs: tuple[str, ...]
     expression: str
     group: str | int
@@ -83,7 +83,7 @@ class SecretPattern(NamedTuple):
     @property
     def is_short(self) -> bool:
         """Whether it may be shorter than a run."""
-        return self.place == "anywhere"
+        return self.place in ("anywhere", "before a word")
 
 
 class SecretSpan(NamedTuple):
@@ -279,21 +279,30 @@ def _candidates(places: _Places, sure_only: bool) -> Iterator[SecretSpan]:
 
 def _matches(each: SecretPattern, places: _Places, joined: str) -> Iterator[re.Match[str]]:
     """Try a pattern where it can match at all."""
+    if each.place == "anywhere":
+        for at in _starts(each.needs, places.lower):
+            if (match := each.pattern.match(places.text, at)) is not None:
+                yield match
+    else:
+        for start, end in _windows(each, places, joined):
+            yield from each.pattern.finditer(places.text, start, end)
+
+
+def _windows(each: SecretPattern, places: _Places, joined: str) -> Iterator[tuple[int, int]]:
+    """Say between which places a pattern has to be looked for."""
     match each.place:
         case "run" if any(map(joined.__contains__, each.needs)):
-            for start, end in places.runs:
-                yield from each.pattern.finditer(places.text, start, end)
+            yield from places.runs
         case "before a run":
             for start, end in places.runs:
                 begin = max(0, start - _BEFORE_RUN)
                 if any(map(places.lower[begin:end].__contains__, each.needs)):
-                    yield from each.pattern.finditer(places.text, begin, end)
+                    yield begin, end
+        case "before a word":
+            for last, at in pairwise([0, *sorted({*_starts(each.needs, places.lower)})]):
+                yield max(0, last - _LABEL, at - _BEFORE_RUN), at + _LABEL
         case "digits" if places.has_card:
-            yield from each.pattern.finditer(places.text)
-        case "anywhere":
-            for at in _starts(each.needs, places.lower):
-                if (match := each.pattern.match(places.text, at)) is not None:
-                    yield match
+            yield 0, len(places.text)
 
 
 def _starts(needs: Iterable[str], text: str) -> Iterator[int]:
@@ -360,17 +369,29 @@ def _is_bare_password(value: str, before: str, after: str) -> bool:
     bare = value[: len(value) - _trailing(value)]
     if not _is_password(bare, before, after) or bare.isdigit() or not any(map(str.isdigit, bare)):
         return False
+    if _words_for("noun").search(before):
+        return False
     if _words_for("becomes").search(before):
         return _words_for("changed").search(before + after) is not None
     if _words_for("login").search(before):
         return True
     is_strong = not _STRONG.isdisjoint(bare) or ("_" in bare and bare != bare.lower()) or _turns(bare) >= _MIXED_TURNS
+    is_strong = is_strong and _words_for("product").fullmatch(bare) is None
     return is_strong and len(bare) >= _BARE_PASSWORD and not _words_for("verb").search(before)
 
 
-def _is_words(value: str, *_: str) -> bool:
+def _is_named(value: str, before: str, after: str) -> bool:
+    """Return whether this is a password and the word stands after it, and not an example of a bad one."""
+    is_one = _words_for("rule").search(value) is None if " " in value else _is_password(value, before, after)
+    return is_one and _words_for("advice").search(before) is None
+
+
+def _is_words(value: str, before: str = "", _after: str = "") -> bool:
     """Return whether these are words that nobody says in a row, as far as one can see: enough, or with a number."""
-    return len(re.split("[ -]", value)) >= _FEWEST_WORDS or any(map(str.isdigit, value))
+    if _words_for("rule").search(value):
+        return False
+    fewest = _FEWEST_WORDS - (_words_for("phrase").search(before) is not None)
+    return len(_words_for("content").findall(value)) >= fewest or any(map(str.isdigit, value))
 
 
 def _is_opaque(value: str, _before: str = "", after: str = "") -> bool:
@@ -430,6 +451,7 @@ _CHECKS: Mapping[str, Callable[[str, str, str], bool]] = {
     "password": _is_password,
     "bare password": _is_bare_password,
     "words": _is_words,
+    "named": _is_named,
     "opaque": _is_opaque,
     "key": _is_key,
     "credential": _is_credential,
