@@ -383,6 +383,7 @@ def _is_bare_password(value: str, before: str, after: str) -> bool:
 def _is_named(value: str, before: str, after: str) -> bool:
     """Return whether this is a password and the word stands after it, and not an example of a bad one."""
     is_one = _words_for("rule").search(value) is None if " " in value else _is_password(value, before, after)
+    is_one = is_one and _words_for("product").fullmatch(value) is None
     return is_one and _words_for("advice").search(before) is None
 
 
