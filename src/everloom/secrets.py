@@ -299,8 +299,13 @@ def _windows(each: SecretPattern, places: _Places, joined: str) -> Iterator[tupl
                 if any(map(places.lower[begin:end].__contains__, each.needs)):
                     yield begin, end
         case "before a word":
-            for last, at in pairwise([0, *sorted({*_starts(each.needs, places.lower)})]):
-                yield max(0, last - _LABEL, at - _BEFORE_RUN), at + _LABEL
+            begin = end = 0
+            for at in sorted(_starts(each.needs, places.lower)):
+                if at - _BEFORE_RUN > end:
+                    yield begin, end
+                    begin = at - _BEFORE_RUN
+                end = at + _LABEL
+            yield begin, end
         case "digits" if places.has_card:
             yield 0, len(places.text)
 
@@ -372,12 +377,13 @@ def _is_bare_password(value: str, before: str, after: str) -> bool:
     if _words_for("noun").search(before):
         return False
     if _words_for("becomes").search(before):
-        return _words_for("changed").search(before + after) is not None
-    if _words_for("login").search(before):
+        if _words_for("changed").search(before + after):
+            return True
+    elif _words_for("login").search(before):
         return True
     is_strong = not _STRONG.isdisjoint(bare) or ("_" in bare and bare != bare.lower()) or _turns(bare) >= _MIXED_TURNS
-    is_strong = is_strong and _words_for("product").fullmatch(bare) is None
-    return is_strong and len(bare) >= _BARE_PASSWORD and not _words_for("verb").search(before)
+    is_strong = (is_strong and not _words_for("product").fullmatch(bare)) or _words_for("compound").fullmatch(bare)
+    return bool(is_strong) and len(bare) >= _BARE_PASSWORD and not _words_for("verb").search(before)
 
 
 def _is_named(value: str, before: str, after: str) -> bool:
