@@ -382,8 +382,9 @@ def _is_bare_password(value: str, before: str, after: str) -> bool:
     elif _words_for("login").search(before):
         return True
     is_strong = not _STRONG.isdisjoint(bare) or ("_" in bare and bare != bare.lower()) or _turns(bare) >= _MIXED_TURNS
-    is_strong = (is_strong and not _words_for("product").fullmatch(bare)) or _words_for("compound").fullmatch(bare)
-    return bool(is_strong) and len(bare) >= _BARE_PASSWORD and not _words_for("verb").search(before)
+    if is_strong := is_strong or _words_for("compound").fullmatch(bare) is not None:
+        is_strong = _words_for("product").fullmatch(bare) is None
+    return is_strong and len(bare) >= _BARE_PASSWORD and not _words_for("verb").search(before)
 
 
 def _is_named(value: str, before: str, after: str) -> bool:
