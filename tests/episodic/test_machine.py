@@ -171,18 +171,21 @@ class Being(RuleBasedStateMachine):
         return bool(newest) and newest[0].number > self.number and newest[0].ended_at is not None
 
     def patrolled(self) -> None:
-        """Let the model go through the patrol that just ended."""
-        (report,) = self.being.patrol_report()
-        self.number += 1
-        assert (report.number, report.ended_at is not None) == (self.number, True)
+        """Let the model go through the patrols that just ended: a second one follows for notes that the first left."""
         notes = {
             row["id"]: row["scene_id"]
             for row in rows_of(self.url, "SELECT id, scene_id FROM note WHERE kind = 'scene'")
         }
-        for note in [each for each in self.waiting if each < report.id]:
-            self.lives[notes[note]] = Life(self.waiting.pop(note))
-        for life in self.lives.values():
-            life.patrol(self.number)
+        reports = self.being.patrol_report(limit=20, max_tokens=100_000)
+        ended = [each for each in reversed(reports) if each.number > self.number]
+        assert ended
+        for report in ended:
+            self.number += 1
+            assert (report.number, report.ended_at is not None) == (self.number, True)
+            for note in [each for each in self.waiting if each < report.id]:
+                self.lives[notes[note]] = Life(self.waiting.pop(note))
+            for life in self.lives.values():
+                life.patrol(self.number)
         for cluster in self.being.recall_memory().clusters:
             assert cluster.is_root or cluster.nodes
 

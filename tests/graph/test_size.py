@@ -138,7 +138,7 @@ def test_files_that_moved_stay_who_they_were_in_however_many_batches(
         quick.follow()
     assert heard == [("indexing", 300, 300)]
     known = {each.id: quick.get(each.id).item for each in memories[:20]}
-    edges = {each.id for each in quick.edge_search(limit=200)}
+    edges = {each.id for each in quick.edge_search(limit=100)}
     monkeypatch.setattr("everloom.graph.index.scan.BATCH", 7)
     for folder in list((directory / "graph").iterdir()):
         (folder / "older").mkdir()
@@ -150,7 +150,7 @@ def test_files_that_moved_stay_who_they_were_in_however_many_batches(
         (directory / each.path).parent.joinpath("older", Path(each.path).name).unlink(missing_ok=True)
     done = quick.follow()
     assert (done.added, done.removed) == (0, len(gone))
-    assert {each.id for each in quick.edge_search(limit=200)} == edges
+    assert {each.id for each in quick.edge_search(limit=100)} == edges
     there = known.keys() - {each.id for each in gone}
     assert {uuid: quick.get(uuid).item for uuid in there} == {uuid: known[uuid] for uuid in there}
     assert_agreement(quick_loom, quick)

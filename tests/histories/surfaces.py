@@ -80,7 +80,7 @@ class Program:
         """Start a process that the trial owns, with pipes on both sides."""
         # One thread each, as many processes share few cores.
         environ = {
-            **environment(self.home, EVERLOOM_STORE__URL=self.url, OPENBLAS_NUM_THREADS="1", **self.settings),
+            **environment(self.home, EVERLOOM_STORE_URL=self.url, OPENBLAS_NUM_THREADS="1", **self.settings),
             "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
         }
         with (self.home / "stderr.log").open("ab") as errors:

@@ -58,9 +58,10 @@ def test_a_session_and_an_import_are_forgotten_like_anything_else(workspace: Wor
     assert (shown.detail["label"], shown.detail["items"]) == (str(file), 5)
     assert [(each.kind, each.text) for each in reason.because] == [("import", str(file))]
     preview = workspace.forget(from_session=SESSION)
-    assert {each.kind for each in preview.items} == {"turn"}
-    # The same by the id of the import.
-    assert workspace.forget([report.id or 0]).count == preview.count == 5
+    # The label of the session is forgotten with what was said in it.
+    assert {each.kind for each in preview.items} == {"session", "turn"}
+    # The same by the id of the import, which leaves the session.
+    assert workspace.forget([report.id or 0]).count == preview.count - 1 == 5
     workspace.forget(from_session=SESSION, confirm=preview.confirm)
     assert turns(workspace) == []
     again = take_in(workspace, file, again=True)

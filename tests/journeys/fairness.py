@@ -184,7 +184,7 @@ def facts(turn: int) -> list[Told]:
 
 def tell(loom: Loom, turn: int) -> tuple[Workspace, list[Told]]:
     """Tell all facts in a workspace of their own."""
-    place, told = loom.workspace(f"turn{turn}"), facts(turn)
+    place, told = loom.workspace(f"turn{turn}", origin="person"), facts(turn)
     for topic in FACTS:
         place.semantic.remember([topic], f"Much is told about the {topic}.")
     # An understanding covers what was known when it was made: told first, it covers none of the facts.

@@ -228,8 +228,19 @@ def _make(workspace: Any, held: HeldWrite) -> object:
     # It was observed when it was told, not when it was approved.
     if any(each.name == "observed_at" for each in wanted.parameters):
         given.setdefault("observed_at", held.at.isoformat())
+    if held.call == "semantic.remember" and held.origin.startswith(_IMPORTED):
+        return _remember(workspace.op, given, key)
     read = Arguments(called, wanted.parameters).read({**given, "idempotency_key": key}, workspace.info.zone)
     return getattr(faculty.reach(workspace, chosen), called)(**read)
+
+
+def _remember(op: Operation, given: Mapping[str, Any], key: str) -> object:
+    """Store what an importer held, without the verb: the kinds of other programs are not among those of the verb."""
+    from everloom.semantic.arguments import NewObservation  # noqa: PLC0415
+    from everloom.semantic.evidence.observations import remember  # noqa: PLC0415
+
+    own = {**given, "observed_at": instant_in(given["observed_at"])}
+    return remember(op, NewObservation(**own), key)
 
 
 def _document(written: Mapping[str, Any]) -> Any:
