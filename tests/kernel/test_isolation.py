@@ -156,7 +156,7 @@ class Neighbours(RuleBasedStateMachine):
     def sessions(self, who: int) -> None:
         def recent(place: Workspace) -> list[int]:
             with place.loom.store.read(place.info.id) as unit:
-                span = {"seen_from": 0, "started_from": 0, "started_until": 2**62}
+                span = {"seen_from": 0, "seen_until": 2**62, "started_from": 0, "started_until": 2**62}
                 return [session_from(row).id for row in unit.all("kernel.session_recent", limit=100, **span)]
 
         assert len(self.act(who, recent)) == 1
