@@ -18,7 +18,7 @@ from everloom.kernel.journal import Event, Verdict, count_access, event_from, ju
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Findings, Hit, Recipe, Scope
-from everloom.kernel.timeline import check_kinds
+from everloom.kernel.timeline import check_kinds, other_kinds
 from everloom.kernel.trust.origin import IMPORT, PERSON, Origin, read_origin
 from everloom.kernel.trust.review import hold_documents
 from everloom.kernel.verbs import ADDS, READS, measured
@@ -200,9 +200,9 @@ class Workspace:
     @measured(READS)
     def find(self, cue: str, *, limit: int = 10, within: Scope = EVERYTHING, recipe: Recipe = DEFAULT) -> Findings:
         """Search like `search`, and also report what could not be searched."""
-        if within.kinds:
+        if others := other_kinds(within.kinds or ()):
             with self.op.read() as unit:
-                check_kinds(unit, within.kinds)
+                check_kinds(unit, others)
         return self.loom.finder.search(self.info.id, cue, limit=limit, within=within, recipe=recipe)
 
     @measured(READS)

@@ -334,7 +334,8 @@ def test_scenes_come_back_where_somebody_had_put_them(being: Episodic) -> None:
 
 @pytest.mark.promise("episodic.undo")
 def test_a_merge_by_a_patrol_can_be_undone(store_url: str, clock: ManualClock, tmp_path: Path) -> None:
-    script, business = tmp_path / "script.json", {ASKED["classify"]: {"private_numbers": []}}
+    script = tmp_path / "script.json"
+    business: dict[str, Any] = {ASKED["classify"]: {"private_numbers": []}}
     write_script(script, business | {ASKED["consolidate"]: {"merges": [], "make_dead": []}})
     with open_being(store_url, clock, llm={"small": f"scripted:{script}"}) as loom:
         being = loom.workspace("james").episodic

@@ -120,10 +120,14 @@ def count_days(unit: Unit, zone: ZoneInfo, begin: date, end: date) -> CountedDay
     )
 
 
-def check_kinds(unit: Unit, kinds: Iterable[str]) -> None:
-    """Refuse kinds of documents that neither the program nor anybody else stores here."""
-    wanted = sorted({*kinds} - {*_STORED, *_STORED_BESIDE})
-    rows = unit.all("timeline.bounds", kinds=json.dumps(wanted)) if wanted else ()
+def other_kinds(kinds: Iterable[str]) -> list[str]:
+    """List the kinds of documents that the faculties do not store; other programs may."""
+    return sorted({*kinds} - {*_STORED, *_STORED_BESIDE})
+
+
+def check_kinds(unit: Unit, kinds: Sequence[str]) -> None:
+    """Refuse kinds of which no document is stored."""
+    rows = unit.all("timeline.bounds", kinds=json.dumps(kinds))
     if unknown := [row["kind"] for row in rows if row["first"] is None]:
         raise Rejected(f"there is no kind {unknown[0][:40]!r}", hint=f"use {', '.join(_STORED)}")
 

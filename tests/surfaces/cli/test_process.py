@@ -53,7 +53,7 @@ def test_help_loads_few_modules() -> None:
     """Loading is what help costs; the time itself is measured by benchmarks/trees.py, never asserted."""
     ended = run([sys.executable, "-I", "-c", COUNTED, "--help"], check=True)
     everything, own = map(int, ended.stderr.split())
-    assert own <= 17
+    assert own <= 18
     assert everything <= 140
 
 
