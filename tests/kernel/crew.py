@@ -73,26 +73,28 @@ def start(url: str, *arguments: str) -> subprocess.Popen[str]:
 def kill_in_a_patrol(process: subprocess.Popen[str], url: str) -> str:
     """Kill a process while it holds the lease of a patrol that is half done; the answer is in which workspace.
 
-    It is stopped for every look, so that what is seen is still so when it is killed.
+    It is stopped for every look, so that what is seen is still so when it is killed. It has to have ended another
+    patrol before.
     """
-    wait_for_a_patrol(url)
     with asking(url) as ask:
 
         def caught() -> str | None:
             os.kill(process.pid, signal.SIGSTOP)
             _, status = os.waitpid(process.pid, os.WUNTRACED)
             assert os.WIFSTOPPED(status), "it was through before it could be killed"
-            if found := ask(HALF_DONE, f"%:{process.pid}:%"):
+            if ask(ENDED) and (found := ask(HALF_DONE, f"%:{process.pid}:%")):
                 os.kill(process.pid, signal.SIGKILL)
                 return str(found[0]["name"])
             os.kill(process.pid, signal.SIGCONT)
             return None
 
-        place = wait_until(caught, "a patrol that is half done", step=0.003)
+        # A patrol takes few milliseconds: between two looks, the process may run for a part of one.
+        place = wait_until(caught, "a patrol that is half done", step=0.0005)
     assert process.wait(timeout=PATIENCE) == -signal.SIGKILL
     return place
 
 
+ENDED = "SELECT id FROM patrol WHERE ended_at IS NOT NULL"
 HALF_DONE = """
 SELECT w.name FROM lease AS l
 JOIN workspace AS w ON w.id = l.workspace_id
@@ -104,8 +106,7 @@ WHERE l.task = 'patrol' AND l.holder LIKE ? AND l.held_until > 0"""
 def wait_for_a_patrol(url: str) -> None:
     """Wait until somebody came to the end of a patrol."""
     with asking(url) as ask:
-        ended = "SELECT id FROM patrol WHERE ended_at IS NOT NULL"
-        wait_until(lambda: ask(ended), "the end of a patrol", step=0.003)
+        wait_until(lambda: ask(ENDED), "the end of a patrol", step=0.003)
 
 
 def is_all_done(url: str, count: int) -> bool:

@@ -186,14 +186,17 @@ class LazyLoom:
         """Close the store for good."""
         with self._lock:
             self._closed = True
-            if self._timer is not None:
-                self._timer.cancel()
+            warming = self._timer
+        if warming is not None:
+            warming.cancel()
         self._stopping.set()
         # Without the lock: a thread may be waiting for it.
         for act in self._before_close:
             act()
-        if self._embedder is not None:
-            self._embedder.join(_CLOSE_SECONDS)
+        # An interpreter that ends while a thread loads the tokenizer aborts the process.
+        for thread in (warming, self._embedder):
+            if thread is not None:
+                thread.join(_CLOSE_SECONDS)
         with self._lock:
             if self._loom is not None:
                 self._loom.close()
