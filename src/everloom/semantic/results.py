@@ -395,8 +395,9 @@ class SessionContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerspectiveEntry:
-    """An angle from which texts are embedded; the instruction precedes a text."""
+    """An angle from which texts are embedded; the instruction precedes a text. It has an id from the first vector on."""
 
+    id: int | None
     name: str
     instruction: str
     is_default: bool

@@ -14,10 +14,10 @@ def list_perspectives(op: Operation) -> tuple[PerspectiveEntry, ...]:
     """List the perspectives of a workspace; before its first vector, those that it will start with."""
     with op.read() as unit:
         kept = [perspective_from(row) for row in unit.all("vectors.perspective_all")]
-    known = {each.name: each.instruction for each in kept} or DEFAULTS
+    known = [(each.id, each.name, each.instruction) for each in kept] or [(None, *each) for each in DEFAULTS.items()]
     return tuple(
-        PerspectiveEntry(name=name, instruction=instruction, is_default=name in DEFAULTS)
-        for name, instruction in known.items()
+        PerspectiveEntry(id=item, name=name, instruction=instruction, is_default=name in DEFAULTS)
+        for item, name, instruction in known
     )
 
 
