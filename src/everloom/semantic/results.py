@@ -395,7 +395,7 @@ class SessionContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerspectiveEntry:
-    """An angle from which texts are embedded; the instruction precedes a text. It has an id from the first vector on."""
+    """An angle from which texts are embedded; the instruction precedes a text. No id before the first vector."""
 
     id: int | None
     name: str

@@ -34,7 +34,8 @@ _DAY = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
 _OBSERVED = re.compile(r"^[ \t]*[-*+][ \t]+\[([^\[\]\n]{2,40})\](?!\()[ \t]+(\S.*)$", re.MULTILINE)
 _RELATED = re.compile(r"^[ \t]*[-*+][ \t]+([^\[\]\n]{1,80}?)[ \t]+\[\[([^\]|#\n]+)[^\]\n]*\]\].*$", re.MULTILINE)
 _HEADS = re.compile(r"^#+[ \t]+(?:Observations|Relations)[ \t]*$", re.MULTILINE | re.IGNORECASE)
-# A message of an exported chat: "[12.03.24, 09:15:02] Ann: Hi", "3/12/24, 9:15 p. m. - Ann: Hi", "2024/3/12 下午9:15 - 安: 好".
+# A message of an exported chat: "[12.03.24, 09:15:02] Ann: Hi", "3/12/24, 9:15 p. m. - Ann: Hi",
+# "2024/3/12 下午9:15 - 安: 好".
 _STAMP = r"\d{1,4}[./-] ?\d{1,2}[./-] ?\d{1,4}[^\n\d]{1,6}\d{1,2}[:.]\d{2}(?:[:.]\d{2})?[^\n\d\[\]-]{0,8}"
 _CHAT_LINE = re.compile(rf"^[\u200e\u200f]*(?:\[{_STAMP}\]|{_STAMP} -) [^:\n]{{1,60}}: ")
 _FEWEST_CHAT_LINES = 3
