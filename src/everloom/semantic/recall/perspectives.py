@@ -14,10 +14,11 @@ def list_perspectives(op: Operation) -> tuple[PerspectiveEntry, ...]:
     """List the perspectives of a workspace; before its first vector, those that it will start with."""
     with op.read() as unit:
         kept = [perspective_from(row) for row in unit.all("vectors.perspective_all")]
-    known = [(each.id, each.name, each.instruction) for each in kept] or [(None, *each) for each in DEFAULTS.items()]
+    ids = {each.name: each.id for each in kept}
+    known = {each.name: each.instruction for each in kept} or DEFAULTS
     return tuple(
-        PerspectiveEntry(id=item, name=name, instruction=instruction, is_default=name in DEFAULTS)
-        for item, name, instruction in known
+        PerspectiveEntry(id=ids.get(name), name=name, instruction=instruction, is_default=name in DEFAULTS)
+        for name, instruction in known.items()
     )
 
 
