@@ -128,6 +128,10 @@ def test_notes_become_passages_and_what_is_edited_out_of_them_no_longer_holds(
         "12/03/2024, 09:{:02} - Ann: See you at the harbour.",
         "3/12/24, 9:{:02}\u202fPM - Ann Lee: See you at the harbour.",
         "\u200e[2024-03-12, 9:{:02}:10 p.m.] +49 151 1234: See you at the harbour.",
+        "12/3/24 9:{:02} p.\u00a0m. - Ana: Nos vemos en el puerto.\nLlevo la cuerda.\nY el pan.",
+        "12/03/2024 à 09:{:02} - Anne : Rendez-vous au port.",
+        "2024/3/12 下午9:{:02} - 安: 港口见。",
+        "١٢/٣/٢٠٢٤، ٩:{:02} ص - ليلى: نلتقي في الميناء.",
     ],
 )
 def test_an_exported_chat_is_not_taken_for_a_note(line: str, workspace: Workspace, tmp_path: Path) -> None:
@@ -136,9 +140,15 @@ def test_an_exported_chat_is_not_taken_for_a_note(line: str, workspace: Workspac
     report = take_in(workspace, chat)
     assert (report.taken, [each.count for each in report.skipped]) == (0, [1])
     assert "exported chat" in report.skipped[0].reason
+    short = tmp_path / "short.txt"
+    short.write_text("\n".join(map(line.format, range(3))))
+    assert take_in(workspace, short).taken == 0
     log = tmp_path / "log.txt"
     log.write_text("12.03.24, 09:15: we left the harbour.\n\nThe wind came from the west.\n")
     assert take_in(workspace, log).taken == 1
+    diary = tmp_path / "diary.txt"
+    diary.write_text("2024-03-12 09:15 Harbour: we left.\n" * 9)
+    assert take_in(workspace, diary).taken == 1
 
 
 def test_a_folder_of_texts_is_read_as_notes(workspace: Workspace, tmp_path: Path) -> None:

@@ -651,6 +651,7 @@ def test_the_label_of_a_session_is_forgotten_with_what_was_written_in_it(loom: L
 def test_a_perspective_is_forgotten_with_its_instruction(place: Workspace, store_url: str) -> None:
     sails = place.semantic.remember(["James"], "James sails every Sunday.").id
     added = place.add_perspective("oncology", "Represent for retrieval about melanoma:", idempotency_key="angle")
+    assert (added.id, "oncology") in {(each.id, each.name) for each in place.semantic.list_perspectives()}
     place.loom.embed_waiting(place.info, 10)
     assert words_in_files(store_url, ["oncology", "melanoma"]) != set()
     assert agreed(place, added.id) == [added.id]

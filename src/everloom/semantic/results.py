@@ -395,8 +395,9 @@ class SessionContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerspectiveEntry:
-    """An angle from which texts are embedded; the instruction precedes a text."""
+    """An angle from which texts are embedded; the instruction precedes a text. No id before the first vector."""
 
+    id: int | None
     name: str
     instruction: str
     is_default: bool

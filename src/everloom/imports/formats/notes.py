@@ -34,12 +34,11 @@ _DAY = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
 _OBSERVED = re.compile(r"^[ \t]*[-*+][ \t]+\[([^\[\]\n]{2,40})\](?!\()[ \t]+(\S.*)$", re.MULTILINE)
 _RELATED = re.compile(r"^[ \t]*[-*+][ \t]+([^\[\]\n]{1,80}?)[ \t]+\[\[([^\]|#\n]+)[^\]\n]*\]\].*$", re.MULTILINE)
 _HEADS = re.compile(r"^#+[ \t]+(?:Observations|Relations)[ \t]*$", re.MULTILINE | re.IGNORECASE)
-# A message of an exported chat: "[12.03.24, 09:15:02] Ann: Hi", "3/12/24, 9:15 PM - Ann: Hi".
-_CHAT_LINE = re.compile(
-    r"^[\u200e\u200f]?\[?\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? +\d{1,2}:\d{2}(?::\d{2})?(?:[ \u202f][AaPp]\.?[Mm]\.?)?\]?"
-    r"(?: -)? [^:\n]{1,60}: "
-)
-_FEWEST_CHAT_LINES = 5
+# A message of an exported chat: "[12.03.24, 09:15:02] Ann: Hi", "3/12/24, 9:15 p. m. - Ann: Hi",
+# "2024/3/12 下午9:15 - 安: 好".
+_STAMP = r"\d{1,4}[./-] ?\d{1,2}[./-] ?\d{1,4}[^\n\d]{1,6}\d{1,2}[:.]\d{2}(?:[:.]\d{2})?[^\n\d\[\]-]{0,8}"
+_CHAT_LINE = re.compile(rf"^[\u200e\u200f]*(?:\[{_STAMP}\]|{_STAMP} -) [^:\n]{{1,60}}: ")
+_FEWEST_CHAT_LINES = 3
 _LOOKED_AT = 30
 _LONGEST_LABEL = 150
 
@@ -136,10 +135,10 @@ def _decoded(data: bytes) -> str | None:
 
 
 def _is_chat(text: str) -> bool:
-    """Return whether a text is a chat that another program exported: most of its first lines are messages."""
+    """Return whether a text is a chat that another program exported: enough of its first lines begin a message."""
     lines = list(islice((line for line in text.splitlines() if line.strip()), _LOOKED_AT))
     messages = sum(1 for line in lines if _CHAT_LINE.match(line))
-    return messages >= _FEWEST_CHAT_LINES and 2 * messages >= len(lines)
+    return messages >= _FEWEST_CHAT_LINES and 4 * messages >= len(lines)
 
 
 def _day_in(name: str) -> datetime | None:

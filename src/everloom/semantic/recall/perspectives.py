@@ -14,9 +14,10 @@ def list_perspectives(op: Operation) -> tuple[PerspectiveEntry, ...]:
     """List the perspectives of a workspace; before its first vector, those that it will start with."""
     with op.read() as unit:
         kept = [perspective_from(row) for row in unit.all("vectors.perspective_all")]
+    ids = {each.name: each.id for each in kept}
     known = {each.name: each.instruction for each in kept} or DEFAULTS
     return tuple(
-        PerspectiveEntry(name=name, instruction=instruction, is_default=name in DEFAULTS)
+        PerspectiveEntry(id=ids.get(name), name=name, instruction=instruction, is_default=name in DEFAULTS)
         for name, instruction in known.items()
     )
 
