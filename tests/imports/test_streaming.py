@@ -21,7 +21,8 @@ from tests.imports.transcripts import claude_line, write_lines
 from tests.store.ground import open_at
 
 WORDS = "tide harbour keel rope gull lamp fog chart mast anchor sail crew ".split()
-# Forks importers, and kills each at a moment that nobody chose; forking spares them the time to load everything.
+# Forks importers, and kills each at a moment that nobody chose; forking spares them the time to load everything. None
+# goes on behind its second progress before it is killed, however long the machine keeps the killer waiting.
 KILLING = """
 import os, random, signal, sys, time
 from everloom.clock import SystemClock
@@ -34,11 +35,14 @@ shared.embed(["loaded"], EmbeddingTask.DOCUMENT)
 static.StaticEmbedder = lambda: shared
 chance = random.Random(7)
 for _ in range(int(sys.argv[3])):
-    heard, said = os.pipe()
+    (heard, said), (waits, goes_on) = os.pipe(), os.pipe()
+    os.write(goes_on, b".")
     child = os.fork()
     if child == 0:
         with open_at(sys.argv[1], SystemClock()) as loom:
-            take_in(loom.workspace("james"), sys.argv[2], progress=lambda now: os.write(said, b"."))
+            take_in(
+                loom.workspace("james"), sys.argv[2], progress=lambda now: (os.write(said, b"."), os.read(waits, 1))
+            )
         os._exit(0)
     os.read(heard, 1)
     time.sleep(chance.uniform(0, 0.15))

@@ -66,9 +66,10 @@ def moments(loom: Loom, place: Workspace) -> dict[str, int]:
 
 def due_unmarked(loom: Loom, place: Workspace, seen: set[str]) -> list[str]:
     """List the tasks that are due but will not be looked at soon; `seen` collects those that are due."""
-    known, soon = moments(loom, place), to_micros(loom.clock.now() + LATER)
     due = [task.name for task in loom.work.tasks if task.due(place.info)]
     seen.update(due)
+    # Read after the queries, as the audit does: the graph's files are watched, and read at any moment.
+    known, soon = moments(loom, place), to_micros(loom.clock.now() + LATER)
     return [name for name in due if name not in known or known[name] > soon]
 
 
@@ -76,8 +77,8 @@ def drain(loom: Loom) -> None:
     """Remove every mark whose task has nothing to do, as a worker does after its work."""
     for place in loom.workspaces.list():
         for task in loom.work.tasks:
+            claim = marks._claim(loom.store, place.id, task.name)
             if not task.due(place):
-                claim = marks._claim(loom.store, place.id, task.name)
                 claim.settle(marks.next_look(task, place))
 
 
