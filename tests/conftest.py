@@ -27,7 +27,7 @@ from hypothesis import HealthCheck, settings
 
 from everloom.clock import ManualClock, SystemClock
 from everloom.loom import Loom, Workspace
-from everloom.models.static import embed as static
+from everloom.models.static import multilingual as static
 from everloom.store import Store, open_store
 from everloom.store.postgresql.migrating import distribute
 from tests.citus import NODES, PREFIX, CitusCluster
@@ -127,9 +127,9 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def one_embedder() -> Iterator[None]:
     """Load the offline embedder once for all tests of a worker: it is the real one, and it keeps no state."""
-    shared = static.StaticEmbedder()
+    shared = static.MultilingualStaticEmbedder()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(static, "StaticEmbedder", lambda: shared)
+        patch.setattr(static, "MultilingualStaticEmbedder", lambda: shared)
         yield
 
 

@@ -140,9 +140,9 @@ class EmbedSettings(Section):
     """The models that turn text into vectors."""
 
     models: _Parted = Field(
-        default=("static:wordllama-256",),
-        description="embedders in order of preference: static:wordllama-256, local:minilm-l6, local:use-multilingual, "
-        "fastembed:MODEL, ollama:MODEL, openai:MODEL",
+        default=("static:multilingual-384",),
+        description="embedders in order of preference: static:multilingual-384, static:wordllama-256, local:minilm-l6, "
+        "local:use-multilingual, fastembed:MODEL, ollama:MODEL, openai:MODEL",
         min_length=1,
     )
 

@@ -181,9 +181,9 @@ def read_words(conversation: SampleConversation) -> Iterator[Mapping[str, Readin
 @contextmanager
 def read_vectors(conversation: SampleConversation) -> Iterator[Mapping[str, Reading]]:
     """Let the default embedder alone read a conversation, ranked by cosine."""
-    from everloom.models.static.embed import StaticEmbedder  # noqa: PLC0415  tests load it once for all
+    from everloom.models.static.multilingual import MultilingualStaticEmbedder  # noqa: PLC0415  tests load it once for all
 
-    embedder = StaticEmbedder()
+    embedder = MultilingualStaticEmbedder()
     turns = conversation.turns
     start = time.perf_counter()
     rows = embedder.embed([spoken(turn) for turn in turns], EmbeddingTask.DOCUMENT).rows

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from everloom.models.catalog import Traits
 from everloom.models.embed import EmbeddingTask, TextVectors, unit
-from everloom.models.local.files import WeightPackage
+from everloom.models.files import WeightPackage
 from everloom.models.local.tensors import read_tensors
 from everloom.models.text import well_formed
 

@@ -1,4 +1,4 @@
-"""The built-in offline embedder: the mean of token vectors from the wordllama wheel.
+"""The built-in embedder for English: the mean of token vectors from the wordllama wheel.
 
 Reads the wheel's files and never imports the library, which is slow, configures logging and accesses the network.
 Reads texts word by word, most of which it remembers; the tokenizer's batch call starts threads and warns after a fork.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -20,6 +19,8 @@ import numpy.typing as npt
 from everloom.errors import ProviderError
 from everloom.models.catalog import Traits
 from everloom.models.embed import EmbeddingTask, Rows, TextVectors, unit
+from everloom.models.files import package_folder
+from everloom.models.text import well_formed
 
 NAME = "static:wordllama-256"
 DIM = 256
@@ -27,27 +28,34 @@ _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 # A mean of many words is near everything. What a long text is about is said in its first lines: with these alone, 5
 # more in a hundred questions about long texts find theirs among the first ten.
-_BEGINNING = 400
+BEGINNING = 400
 _SLAB = 4096  # tokens summed at once: bounds the memory for one long text to 4 MB
 # The tokenizer writes a space so, and one before each text. No token goes on after a word, so that a text has the
 # tokens of its words.
 _SPACE = "\u2581"
 _WORD = re.compile(f"{_SPACE}+[^{_SPACE}]*")
 # Looking up a word that was read before takes a twentieth of the time; a longer one is hardly ever read again.
-_KNOWN_WORDS = 20_000
-_LONGEST_KNOWN = 32
+KNOWN_WORDS = 20_000
+LONGEST_KNOWN = 32
+_BYTE = "<0x"  # begins the tokens of characters that the vocabulary lacks
+
+
+class _Word(NamedTuple):
+    tokens: tuple[int, ...]
+    letters: int
+    whole: int  # the letters again if they are one English token, else 0
 
 
 class _Loaded(NamedTuple):
-    # From a word to its tokens; the second one remembers what it has read.
-    read: Callable[[str], tuple[int, ...]]
-    recall: Callable[[str], tuple[int, ...]]
+    # The second one remembers what it has read.
+    read: Callable[[str], _Word]
+    recall: Callable[[str], _Word]
     weights: npt.NDArray[np.float16]
 
-    def tokens(self, text: str) -> list[int]:
-        """Split a text into tokens."""
+    def words(self, text: str) -> list[_Word]:
+        """Split a text into words."""
         words = _WORD.findall(_SPACE + text.replace(" ", _SPACE))
-        return [token for word in words for token in (self.recall if len(word) <= _LONGEST_KNOWN else self.read)(word)]
+        return [(self.recall if len(word) <= LONGEST_KNOWN else self.read)(word) for word in words]
 
 
 class StaticEmbedder:
@@ -79,12 +87,21 @@ class StaticEmbedder:
 
     def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
         """Make one unit row for each text, loading the files on first use."""
+        return TextVectors(NAME, self.read(texts, task)[0])
+
+    def read(self, texts: Sequence[str], task: EmbeddingTask) -> tuple[Rows, Rows]:
+        """Make one unit row for each text, and tell which share of its letters is in words that the table has whole."""
         loaded = self._load()
         sums = np.zeros((len(texts), DIM), dtype=np.float32)
-        for row, text in zip(sums, texts, strict=True):
+        shares = np.zeros(len(texts), dtype=np.float32)
+        for place, text in enumerate(texts):
             if text and not text.isspace():
-                _add_tokens(row, text[:_BEGINNING] if task is EmbeddingTask.DOCUMENT else text, loaded)
-        return TextVectors(NAME, unit(sums))
+                # No tokenizer accepts lone surrogates: they become question marks.
+                words = loaded.words(well_formed(text[:BEGINNING] if task is EmbeddingTask.DOCUMENT else text))
+                _add_tokens(sums[place], [token for word in words for token in word.tokens], loaded.weights)
+                letters = sum(word.letters for word in words)
+                shares[place] = sum(word.whole for word in words) / letters if letters else 1
+        return unit(sums), shares
 
     def _load(self) -> _Loaded:
         with self._lock:
@@ -93,19 +110,16 @@ class StaticEmbedder:
             return self._loaded
 
 
-def _add_tokens(row: Rows, text: str, loaded: _Loaded) -> None:
-    # No tokenizer accepts lone surrogates: they become question marks. The sum is as good as the mean, because `unit`
-    # divides by its length.
-    tokens = loaded.tokens(text.encode("utf-8", "replace").decode())
+def _add_tokens(row: Rows, tokens: Sequence[int], weights: npt.NDArray[np.float16]) -> None:
+    # The sum is as good as the mean, because `unit` divides by its length.
     for start in range(0, len(tokens), _SLAB):
-        row += loaded.weights.take(tokens[start : start + _SLAB], axis=0).astype(np.float32).sum(axis=0)
+        row += weights.take(tokens[start : start + _SLAB], axis=0).astype(np.float32).sum(axis=0)
 
 
 def _installed() -> Path:
-    found = find_spec("wordllama")
-    if found is None or not found.submodule_search_locations:
+    if (folder := package_folder("wordllama")) is None:
         raise ProviderError("the offline embedder's files are not installed", hint="pip install wordllama")
-    return Path(found.submodule_search_locations[0])
+    return folder
 
 
 def _read(folder: Path) -> _Loaded:
@@ -119,8 +133,17 @@ def _read(folder: Path) -> _Loaded:
             raise ProviderError(f"the offline embedder's file {file} is missing", hint=hint)
     model = Tokenizer.from_file(str(tokenizer)).model
 
-    def read(word: str) -> tuple[int, ...]:
-        return tuple([token.id for token in model.tokenize(word)])
+    def read(word: str) -> _Word:
+        tokens = model.tokenize(word)
+        letters = sum(map(str.isalpha, word))
+        # Tokens of punctuation beside a word leave it whole, other letters do not.
+        english = [_english_letters(token.value) for token in tokens]
+        whole = letters if [count for count in english if count] == [letters] else 0
+        return _Word(tuple([token.id for token in tokens]), letters, whole)
 
     with safe_open(str(weights), framework="np") as tensors:
-        return _Loaded(read, lru_cache(_KNOWN_WORDS)(read), tensors.get_tensor("embedding.weight"))
+        return _Loaded(read, lru_cache(KNOWN_WORDS)(read), tensors.get_tensor("embedding.weight"))
+
+
+def _english_letters(token: str) -> int:
+    return 0 if token.startswith(_BYTE) else sum(sign.isascii() and sign.isalpha() for sign in token)
