@@ -7,7 +7,7 @@ Reads texts word by word, most of which it remembers; the tokenizer's batch call
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -37,25 +37,19 @@ _WORD = re.compile(f"{_SPACE}+[^{_SPACE}]*")
 # Looking up a word that was read before takes a twentieth of the time; a longer one is hardly ever read again.
 KNOWN_WORDS = 20_000
 LONGEST_KNOWN = 32
-_BYTE = "<0x"  # begins the tokens of characters that the vocabulary lacks
-
-
-class _Word(NamedTuple):
-    tokens: tuple[int, ...]
-    letters: int
-    whole: int  # the letters again if they are one English token, else 0
 
 
 class _Loaded(NamedTuple):
-    # The second one remembers what it has read.
-    read: Callable[[str], _Word]
-    recall: Callable[[str], _Word]
+    # From a word to its tokens; the second one remembers what it has read.
+    read: Callable[[str], tuple[int, ...]]
+    recall: Callable[[str], tuple[int, ...]]
+    vocabulary: Callable[[], Mapping[str, int]]
     weights: npt.NDArray[np.float16]
 
-    def words(self, text: str) -> list[_Word]:
-        """Split a text into words."""
+    def tokens(self, text: str) -> list[int]:
+        """Split a text into tokens."""
         words = _WORD.findall(_SPACE + text.replace(" ", _SPACE))
-        return [(self.recall if len(word) <= LONGEST_KNOWN else self.read)(word) for word in words]
+        return [token for word in words for token in (self.recall if len(word) <= LONGEST_KNOWN else self.read)(word)]
 
 
 class StaticEmbedder:
@@ -87,21 +81,19 @@ class StaticEmbedder:
 
     def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
         """Make one unit row for each text, loading the files on first use."""
-        return TextVectors(NAME, self.read(texts, task)[0])
-
-    def read(self, texts: Sequence[str], task: EmbeddingTask) -> tuple[Rows, Rows]:
-        """Make one unit row for each text, and tell which share of its letters is in words that the table has whole."""
         loaded = self._load()
         sums = np.zeros((len(texts), DIM), dtype=np.float32)
-        shares = np.zeros(len(texts), dtype=np.float32)
-        for place, text in enumerate(texts):
+        for row, text in zip(sums, texts, strict=True):
             if text and not text.isspace():
-                # No tokenizer accepts lone surrogates: they become question marks.
-                words = loaded.words(well_formed(text[:BEGINNING] if task is EmbeddingTask.DOCUMENT else text))
-                _add_tokens(sums[place], [token for word in words for token in word.tokens], loaded.weights)
-                letters = sum(word.letters for word in words)
-                shares[place] = sum(word.whole for word in words) / letters if letters else 1
-        return unit(sums), shares
+                _add_tokens(row, text[:BEGINNING] if task is EmbeddingTask.DOCUMENT else text, loaded)
+        return TextVectors(NAME, unit(sums))
+
+    def direction_of(self, tokens: re.Pattern[str]) -> Rows:
+        """Return the unit vector in the middle of all tokens that contain a pattern."""
+        loaded = self._load()
+        places = sorted(place for token, place in loaded.vocabulary().items() if tokens.search(token))
+        middle: Rows = unit(unit(loaded.weights[places]).mean(axis=0, keepdims=True))[0]
+        return middle
 
     def _load(self) -> _Loaded:
         with self._lock:
@@ -110,10 +102,11 @@ class StaticEmbedder:
             return self._loaded
 
 
-def _add_tokens(row: Rows, tokens: Sequence[int], weights: npt.NDArray[np.float16]) -> None:
-    # The sum is as good as the mean, because `unit` divides by its length.
+def _add_tokens(row: Rows, text: str, loaded: _Loaded) -> None:
+    # No tokenizer accepts lone surrogates. The sum is as good as the mean, because `unit` divides by its length.
+    tokens = loaded.tokens(well_formed(text))
     for start in range(0, len(tokens), _SLAB):
-        row += weights.take(tokens[start : start + _SLAB], axis=0).astype(np.float32).sum(axis=0)
+        row += loaded.weights.take(tokens[start : start + _SLAB], axis=0).astype(np.float32).sum(axis=0)
 
 
 def _installed() -> Path:
@@ -131,19 +124,11 @@ def _read(folder: Path) -> _Loaded:
         if not file.is_file():
             hint = "pip install --force-reinstall wordllama"
             raise ProviderError(f"the offline embedder's file {file} is missing", hint=hint)
-    model = Tokenizer.from_file(str(tokenizer)).model
+    loaded = Tokenizer.from_file(str(tokenizer))
+    model = loaded.model
 
-    def read(word: str) -> _Word:
-        tokens = model.tokenize(word)
-        letters = sum(map(str.isalpha, word))
-        # Tokens of punctuation beside a word leave it whole, other letters do not.
-        english = [_english_letters(token.value) for token in tokens]
-        whole = letters if [count for count in english if count] == [letters] else 0
-        return _Word(tuple([token.id for token in tokens]), letters, whole)
+    def read(word: str) -> tuple[int, ...]:
+        return tuple([token.id for token in model.tokenize(word)])
 
     with safe_open(str(weights), framework="np") as tensors:
-        return _Loaded(read, lru_cache(KNOWN_WORDS)(read), tensors.get_tensor("embedding.weight"))
-
-
-def _english_letters(token: str) -> int:
-    return 0 if token.startswith(_BYTE) else sum(sign.isascii() and sign.isalpha() for sign in token)
+        return _Loaded(read, lru_cache(KNOWN_WORDS)(read), loaded.get_vocab, tensors.get_tensor("embedding.weight"))
