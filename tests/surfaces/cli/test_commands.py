@@ -358,6 +358,24 @@ def test_doctor_tells_how_to_mend_missing_vectors(call: Call, url: str) -> None:
     assert "everloom embed -w 'default'" in ended.out
 
 
+GERMAN = ("Der Hund hat Angst vor dem Gewitter.", "Wir haben die Rechnung am Montag bezahlt.", "Das Dach ist neu.")
+
+
+@pytest.mark.promise("models.languages")
+@pytest.mark.parametrize(("german", "known"), [(GERMAN, False), (GERMAN[:1], True)], ids=["most", "few"])
+def test_doctor_tells_which_texts_need_another_embedder(
+    call: Call, url: str, german: tuple[str, ...], known: bool
+) -> None:
+    call("init")
+    english = [f"We sailed to the island on day {day}." for day in range(5)]
+    filled(url, *german, *english)
+    assert "does not know" not in call("doctor").out
+    call("config", "set", "embed.models", "static:wordllama-256")
+    said = call("doctor").out
+    assert ("languages that static:wordllama-256 does not know" in said) is not known
+    assert ("everloom config set embed.models static:multilingual-384" in said) is not known
+
+
 @pytest.mark.promise("words.reindexed")
 def test_doctor_tells_how_to_index_documents_again(call: Call, url: str) -> None:
     filled(url, "one", "two")
