@@ -40,6 +40,8 @@ class PieceVocabulary:
         """Return the places of the pieces that are likeliest to make up a word; unknown characters are left out."""
         text = _START + word
         places, scores, longest = self._places, self._scores, self._longest
+        if (whole := places.get(text)) is not None:
+            return (whole,)
         best, last = [0.0], [0]  # of the text up to each character: the best score, and where its last piece begins
         for end in range(1, len(text) + 1):
             top, start = best[end - 1] + _UNKNOWN, end - 1
