@@ -19,7 +19,7 @@ import numpy.typing as npt
 from everloom.errors import ProviderError
 from everloom.models.catalog import Traits
 from everloom.models.embed import EmbeddingTask, Rows, TextVectors, unit
-from everloom.models.files import package_folder
+from everloom.models.static.files import package_folder
 from everloom.models.text import well_formed
 
 NAME = "static:wordllama-256"

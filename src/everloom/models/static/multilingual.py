@@ -19,9 +19,9 @@ import numpy.typing as npt
 from everloom.errors import ProviderError
 from everloom.models.catalog import Traits
 from everloom.models.embed import EmbeddingTask, Rows, TextVectors, unit
-from everloom.models.files import WeightPackage, package_folder
 from everloom.models.static.embed import BEGINNING, KNOWN_WORDS, LONGEST_KNOWN, StaticEmbedder
 from everloom.models.static.embed import DIM as ENGLISH_DIM
+from everloom.models.static.files import WeightPackage, package_folder
 from everloom.models.static.pieces import PieceVocabulary, words_of
 from everloom.models.text import well_formed
 
