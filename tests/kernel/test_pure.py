@@ -17,11 +17,12 @@ from everloom.kernel.embedding import SITUATED, situated
 from everloom.kernel.lifecycle import DYING, Access, Vigour, strength_after_days, strength_after_patrols, vigour
 from everloom.kernel.search.answers import Evidence, answers, telling_shares
 from everloom.kernel.search.bias import Circumstances, applied, factors, ordered, strength, worth
-from everloom.kernel.search.diversity import Candidate, fold
 from everloom.kernel.search.fusion import (
     MOST_TERMS,
+    Candidate,
     Corpus,
     Usual,
+    fold,
     lacking,
     rarest,
     read_field,

@@ -22,8 +22,7 @@ from everloom.clock import LATEST, Clock, clamped, from_micros, is_ahead, to_mic
 from everloom.kernel.embedding import Cue, Embedding
 from everloom.kernel.search.answers import FLOOR
 from everloom.kernel.search.bias import applied, at
-from everloom.kernel.search.diversity import Candidate, fold
-from everloom.kernel.search.fusion import Claims, Corpus, Usual
+from everloom.kernel.search.fusion import Candidate, Claims, Corpus, Usual, fold
 from everloom.kernel.search.gather import (
     NO_AIM,
     Aim,
