@@ -9,12 +9,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import product, takewhile
 
-from everloom.clock import to_micros
+from everloom.clock import from_micros, to_micros
+from everloom.kernel.search.attributes import asked_attributes, told_attributes
+from everloom.kernel.search.when import spans_in
 from everloom.kernel.texts import analyse, language_of
-from everloom.semantic.recall.signs import CHANGE, NOW, ONE_ANSWER, PAST, STATES
+from everloom.semantic.recall.signs import (
+    CHANGE,
+    FORMER,
+    LASTING,
+    NOW,
+    ONE_ANSWER,
+    ORIGINAL,
+    PAST,
+    PLANNED,
+    SINCE,
+    SINGLE,
+)
 
 # A statement may take the lead over one that answers better by no more than this, unless it says that things changed.
 _MARGIN = 0.2
@@ -24,6 +38,11 @@ _ALIKE = 0.45
 _ALIKE_CHANGED = 0.2
 # More than so many that differ are a series of events, such as the entries of a log, and no contradiction.
 _MOST_DISPUTED = 3
+# A text that mentions more past times than that tells a story, or means one of them.
+_MOST_SPANS = 2
+# When a text held is read off its beginning.
+_BEGINNING = 1_000
+_MOMENT = timedelta(microseconds=1)
 # A name or number in which two statements differ, such as "Pixel 9", has at most so many characters.
 _LONGEST_NAME = 40
 _LATIN, _NOT_LATIN = re.compile("[A-Za-z]"), re.compile(r"[^\W\d\u0000-\u036f\u1e00-\u1eff]")
@@ -34,7 +53,7 @@ _SENTENCE_END = re.compile(r"[.;!?。；！？।؟\n]+\s*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A hit as one of several that may be about the same thing."""
+    """A hit as one of several that may be about the same thing; `at` is when it held, as far as that is known."""
 
     id: int
     text: str
@@ -46,11 +65,18 @@ class Statement:
     sources: frozenset[int] = frozenset()
     # False if `at` is in the future: then it decides nothing.
     is_dated: bool = True
+    # True if it tells, without a date, what was so before.
+    is_former: bool = False
 
     @property
-    def order(self) -> tuple[bool, int, int]:
+    def order(self) -> tuple[bool, bool, int, int]:
         """Its place in time: what has no date comes before all that has one, in the order of writing."""
-        return self.is_dated, to_micros(self.at) if self.is_dated else self.id, self.id
+        return self.is_dated, not self.is_former, to_micros(self.at) if self.is_dated else self.id, self.id
+
+    @property
+    def moment(self) -> tuple[bool, bool, int]:
+        """Its place in time, equal for what was observed at the same time."""
+        return self.order[:3]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +88,32 @@ class PresentState:
     contradicts: tuple[int, ...] = ()
 
 
+def held_at(text: str, observed: datetime) -> tuple[datetime, bool]:
+    """Return when a statement held, and whether it only tells of some earlier time.
+
+    A note may be written long after the time that it is about: "In 2015 Maya lived in Rome."
+    """
+    folded = text[:_BEGINNING].casefold()
+    ended = [at for span in spans_in(folded, observed) if (at := from_micros(span.end)) <= observed]
+    # "In May" may be one of many; "since May" lasts.
+    if 0 < len(ended) <= _MOST_SPANS and not SINCE.search(folded):
+        return max(ended) - _MOMENT, False
+    return observed, FORMER.search(folded) is not None and not CHANGE.search(folded)
+
+
 def present_state(question: str, statements: Sequence[Statement], then: datetime | None = None) -> PresentState | None:
     """Decide which statement is the present state, or the one of the time asked for, which ended at `then`.
 
     `statements` are ranked, best first; None if the first that fits has no rival.
     """
-    lead = next((each for each in statements if each.fits), None)
+    lead = _on_the_subject(question, statements)
     if lead is None:
         return None
     asked = _Asked(question, lead)
     rivals = [each for each in statements if each is not lead and asked.is_rival(each)]
     if not rivals:
-        return None
-    times = {each.order[:2] for each in (lead, *rivals)}
+        return None if lead.fits and lead is _first_fit(statements) else PresentState(lead.id)
+    times = {each.moment for each in (lead, *rivals)}
     only_one_holds = asked.has_one_answer(rivals)
     if len(times) == 1 or not only_one_holds:
         first = next((each for each in (lead, *rivals) if each.is_dated), lead)
@@ -83,17 +122,36 @@ def present_state(question: str, statements: Sequence[Statement], then: datetime
         disputed = tuple(each.id for each in others if only_one_holds or _differ_in_a_number(first, each))
         if 0 < len(disputed) <= _MOST_DISPUTED:
             return PresentState(first.id, contradicts=disputed)
-        return None if first is lead else PresentState(first.id)
+        return None if first is _first_fit(statements) else PresentState(first.id)
     chosen = _at_the_time([lead, *rivals], asked, then)
     # Also those that agree with what led before: they are as old, and would seem to support the newer one.
     again = _Asked(question, chosen, asked.read)
     others = [each for each in statements if each in (lead, *rivals) or (each is not chosen and again.is_rival(each))]
-    before = sorted((each for each in others if each.order[:2] < chosen.order[:2]), key=lambda each: each.order)
+    before = sorted((each for each in others if each.moment < chosen.moment), key=lambda each: each.order)
     earlier = tuple(each.id for each in reversed(before) if each.is_dated == chosen.is_dated)
     return PresentState(chosen.id, earlier, tuple(each.id for each in before if each.is_dated != chosen.is_dated))
 
 
-@dataclass(frozen=True, slots=True)
+def _first_fit(statements: Sequence[Statement]) -> Statement | None:
+    return next((each for each in statements if each.fits), None)
+
+
+def _on_the_subject(question: str, statements: Sequence[Statement]) -> Statement | None:
+    """Return the statement that fits best: one that tells what is asked, if there is one, about the same subject."""
+    first, attributes = _first_fit(statements), asked_attributes(question)
+    if first is None or not attributes or attributes & told_attributes(first.text):
+        return first
+    telling = (
+        each
+        for each in statements
+        if each.subjects & first.subjects
+        and attributes & told_attributes(each.text)
+        and each.answers >= first.answers - _MARGIN
+    )
+    return next(telling, first)
+
+
+@dataclass(frozen=True)
 class _Asked:
     """A question about something, and the statement that answers it best."""
 
@@ -122,30 +180,52 @@ class _Asked:
         ours, theirs = words - terms, others - terms
         if not ours - theirs or not theirs - ours:
             return False
-        is_near = other.answers >= lead.answers - _MARGIN
+        is_near, changed = other.answers >= lead.answers - _MARGIN, _says_a_change(lead, other)
         # A synthesis knows the statement that it rests on. It takes the lead only if it says what became of it.
-        if lead.id in other.sources and not _says_a_change(lead, other):
+        if lead.id in other.sources and not changed:
             return False
-        if self._is_state_of_both(other):
-            return is_near or _says_a_change(lead, other)
-        names = {word for name in lead.subjects for word in self.words(name)}
-        shared = (terms & words) - names
-        if not shared or not shared <= others or not other.fits or not is_near:
-            return False
-        alike = _ALIKE_CHANGED if _says_a_change(lead, other) else _ALIKE
-        return shared <= self.words(_common_frame(lead.text, other.text)) or _likeness(lead, other) >= alike
+        return self._is_about_the_same(other, is_near=is_near, changed=changed)
 
-    def _is_state_of_both(self, other: Statement) -> bool:
-        """Return whether the question asks for a state that both statements claim."""
-        texts = [each.text.casefold() for each in (self.lead, other)]
-        return any(state.asks.search(self.text) and all(map(state.claims.search, texts)) for state in STATES)
+    def _is_about_the_same(self, other: Statement, *, is_near: bool, changed: bool) -> bool:
+        """Return whether another statement is about the same attribute of a subject."""
+        if shared := self._attributes_of_both(other):
+            return changed or (is_near and (bool(shared & SINGLE) or self._is_same_frame(other)))
+        if self.attributes & told_attributes(self.lead.text):
+            return False
+        if changed and (self.words(self.lead.text) & self.words(other.text)) - self.names:
+            return True
+        return is_near and other.fits and self._is_same_frame(other)
+
+    def _is_same_frame(self, other: Statement) -> bool:
+        """Return whether two statements say the same but for a value, in the words of the question."""
+        terms, words, others = map(self.words, (self.question, self.lead.text, other.text))
+        shared = (terms & words) - self.names
+        if not shared or not shared <= others:
+            return False
+        alike = _ALIKE_CHANGED if _says_a_change(self.lead, other) else _ALIKE
+        frame = self.words(_common_frame(self.lead.text, other.text))
+        return shared <= frame or _likeness(self.lead, other) >= alike
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """The attributes that are asked for."""
+        return asked_attributes(self.question)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words of the names of the subjects."""
+        return frozenset(word for name in self.lead.subjects for word in self.words(name))
+
+    def _attributes_of_both(self, other: Statement) -> frozenset[str]:
+        """Return the attributes that the question asks for and both statements tell."""
+        return self.attributes & told_attributes(self.lead.text) & told_attributes(other.text)
 
     def has_one_answer(self, rivals: Sequence[Statement]) -> bool:
         """Return whether only one of the statements can hold at a time."""
         return (
             ONE_ANSWER.search(self.text) is not None
             or NOW.search(self.text) is not None
-            or any(self._is_state_of_both(each) for each in rivals)
+            or any(self._attributes_of_both(each) & SINGLE for each in rivals)
             or any(_says_a_change(self.lead, each) for each in rivals)
         )
 
@@ -203,7 +283,16 @@ def _at_the_time(group: Sequence[Statement], asked: _Asked, then: datetime | Non
     dated = [each for each in group if each.is_dated]
     newest_first = sorted(dated or group, key=lambda each: each.order, reverse=True)
     if NOW.search(asked.text):
-        return newest_first[0]
+        return _not_only_planned(newest_first, asked)
     if then is not None:
         return next((each for each in newest_first if each.at < then), newest_first[-1])
-    return newest_first[:2][-1] if PAST.search(asked.text) else newest_first[0]
+    if ORIGINAL.search(asked.text):
+        return newest_first[-1]
+    return newest_first[:2][-1] if PAST.search(asked.text) else _not_only_planned(newest_first, asked)
+
+
+def _not_only_planned(newest_first: Sequence[Statement], asked: _Asked) -> Statement:
+    """Choose the newest statement that tells what is, and not what is to come."""
+    if not asked.attributes & LASTING:
+        return newest_first[0]
+    return next((each for each in newest_first if not PLANNED.search(each.text[:_BEGINNING].casefold())), newest_first[0])
