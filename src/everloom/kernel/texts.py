@@ -252,6 +252,15 @@ def language_of(text: str) -> Language | Undecided:
     return _leading(_heard(beginning)[1])
 
 
+def latin_languages(text: str) -> frozenset[Language]:
+    """Return the Latin languages that a text may be in: those for which at least half as much speaks as for the first.
+
+    Short texts of related languages have the same stop words: "de", "en" and "un" are French and Spanish.
+    """
+    votes = _heard(text[:_BEGINNING])[1]
+    return frozenset(code for code in LANGUAGES_IN_LATIN if votes[code] * 2 >= max(votes.values()))
+
+
 def folded_tokens(text: str) -> list[str]:
     """Split a text into tokens: lower case, no accents, cut at apostrophes; runs without spaces stay whole."""
     if text.isascii():

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from everloom.kernel.texts import LANGUAGES, LANGUAGES_IN_LATIN, Language, folded_tokens, is_unspaced, language_of
+from everloom.kernel.texts import LANGUAGES, LANGUAGES_IN_LATIN, Language, folded_tokens, is_unspaced, latin_languages
 
 # A gap in a phrase: so many words, or so many characters in a script without spaces.
 _GAP_WORDS, _GAP_CHARACTERS = 4, 10
@@ -74,8 +74,7 @@ def told_attributes(text: str) -> frozenset[str]:
 
 def _found(text: str, table: _Table) -> Iterator[str]:
     tokens = folded_tokens(text)
-    spoken = language_of(text)
-    known = {spoken, ""} if spoken in LANGUAGES_IN_LATIN else {*LANGUAGES_IN_LATIN, ""}
+    known = {*latin_languages(text), ""}
     for place, token in enumerate(tokens):
         if is_unspaced(token):
             yield from _in_a_run(token, table)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -42,6 +43,7 @@ _MOST_DISPUTED = 3
 _MOST_SPANS = 2
 # When a text held is read off its beginning.
 _BEGINNING = 1_000
+_ASKS = re.compile("[?？؟]")
 _MOMENT = timedelta(microseconds=1)
 # A name or number in which two statements differ, such as "Pixel 9", has at most so many characters.
 _LONGEST_NAME = 40
@@ -138,17 +140,30 @@ def _first_fit(statements: Sequence[Statement]) -> Statement | None:
 
 def _on_the_subject(question: str, statements: Sequence[Statement]) -> Statement | None:
     """Return the statement that fits best: one that tells what is asked, if there is one, about the same subject."""
-    first, attributes = _first_fit(statements), asked_attributes(question)
-    if first is None or not attributes or attributes & told_attributes(first.text):
+    first = _first_fit(statements)
+    if first is None:
+        return None
+    attributes = asked_attributes(_without_names(question, first.subjects))
+    if not attributes or attributes & _told(first):
         return first
     telling = (
         each
         for each in statements
-        if each.subjects & first.subjects
-        and attributes & told_attributes(each.text)
-        and each.answers >= first.answers - _MARGIN
+        if each.subjects & first.subjects and attributes & _told(each) and each.answers >= first.answers - _MARGIN
     )
     return next(telling, first)
+
+
+def _told(statement: Statement) -> frozenset[str]:
+    return told_attributes(_without_names(statement.text[:_BEGINNING], statement.subjects))
+
+
+def _without_names(text: str, names: AbstractSet[str]) -> str:
+    """Leave out names: that something is called "car fund" does not tell of a car."""
+    folded = text.casefold()
+    for name in names:
+        folded = folded.replace(name.casefold(), " ")
+    return folded
 
 
 @dataclass(frozen=True)
@@ -177,10 +192,12 @@ class _Asked:
         if not lead.subjects & other.subjects or other.id in lead.sources:
             return False
         terms, words, others = map(self.words, (self.question, lead.text, other.text))
-        ours, theirs = words - terms, others - terms
-        if not ours - theirs or not theirs - ours:
-            return False
         is_near, changed = other.answers >= lead.answers - _MARGIN, _says_a_change(lead, other)
+        ours, theirs = words - terms, others - terms
+        # What no longer holds may be repeated whole: "on Tuesdays, no longer on Thursdays".
+        is_quoted = not ours and not _ASKS.search(self.question)
+        if is_quoted or ours == theirs or (not changed and (ours <= theirs or theirs <= ours)):
+            return False
         # A synthesis knows the statement that it rests on. It takes the lead only if it says what became of it.
         if lead.id in other.sources and not changed:
             return False
@@ -190,7 +207,7 @@ class _Asked:
         """Return whether another statement is about the same attribute of a subject."""
         if shared := self._attributes_of_both(other):
             return changed or (is_near and (bool(shared & SINGLE) or self._is_same_frame(other)))
-        if self.attributes & told_attributes(self.lead.text):
+        if self.attributes & _told(self.lead):
             return False
         if changed and (self.words(self.lead.text) & self.words(other.text)) - self.names:
             return True
@@ -209,7 +226,7 @@ class _Asked:
     @cached_property
     def attributes(self) -> frozenset[str]:
         """The attributes that are asked for."""
-        return asked_attributes(self.question)
+        return asked_attributes(_without_names(self.question, self.lead.subjects))
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -218,7 +235,7 @@ class _Asked:
 
     def _attributes_of_both(self, other: Statement) -> frozenset[str]:
         """Return the attributes that the question asks for and both statements tell."""
-        return self.attributes & told_attributes(self.lead.text) & told_attributes(other.text)
+        return self.attributes & _told(self.lead) & _told(other)
 
     def has_one_answer(self, rivals: Sequence[Statement]) -> bool:
         """Return whether only one of the statements can hold at a time."""
@@ -295,4 +312,6 @@ def _not_only_planned(newest_first: Sequence[Statement], asked: _Asked) -> State
     """Choose the newest statement that tells what is, and not what is to come."""
     if not asked.attributes & LASTING:
         return newest_first[0]
-    return next((each for each in newest_first if not PLANNED.search(each.text[:_BEGINNING].casefold())), newest_first[0])
+    return next(
+        (each for each in newest_first if not PLANNED.search(each.text[:_BEGINNING].casefold())), newest_first[0]
+    )
