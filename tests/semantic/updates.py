@@ -238,7 +238,10 @@ ASIDE = (
     ),
     Update(
         "WLAN",
-        (("2025-01-10", "Das WLAN-Passwort ist Birne77."), ("2026-01-10", "Das WLAN-Passwort lautet neuerdings Kiwi31.")),
+        (
+            ("2025-01-10", "Das WLAN-Passwort ist Birne77."),
+            ("2026-01-10", "Das WLAN-Passwort lautet neuerdings Kiwi31."),
+        ),
         (("2026-02-10", "Das WLAN reicht nicht bis in den Keller."),),
         "Wie lautet das WLAN-Passwort?",
     ),

@@ -124,6 +124,9 @@ class Brought:
     # How likely it is that it answers what was asked, from 0 to 1: it means the same from question to question.
     answers: float
     generation: int
+    # When what it says was observed, or was last understood; and when it was stored, if that is another time.
+    observed_at: datetime
+    stored_at: datetime | None = None
     linked_observations: tuple[BriefObservation, ...] = ()
     # What it stands for, what held before it did, and what speaks against it.
     # Said only of what is worth less than what the agent says itself.
@@ -146,6 +149,8 @@ class BestAnswer:
     kind: str | None
     source: Source
     summary: str | None
+    # When what it says was observed, or was last understood; the provenance has when it was stored.
+    observed_at: datetime
     linked_observations: tuple[BriefObservation, ...] = ()
     # Said only of what is worth less than what the agent says itself.
     origin: str | None = None
@@ -165,6 +170,9 @@ class Supporting:
     score: float
     answers: float
     source: Source
+    # When what it says was observed, or was last understood; and when it was stored, if that is another time.
+    observed_at: datetime
+    stored_at: datetime | None = None
     # Said only of what is worth less than what the agent says itself.
     origin: str | None = None
     trust: str | None = None

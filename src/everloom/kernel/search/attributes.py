@@ -17,6 +17,8 @@ from everloom.kernel.texts import LANGUAGES, LANGUAGES_IN_LATIN, Language, folde
 _GAP_WORDS, _GAP_CHARACTERS = 4, 10
 # A text tells by its beginning what it is about; a whole chapter would tell every attribute.
 _BEGINNING = 4_000
+# A sentence names whom it is about in its first words.
+_OPENING = re.compile(r"['\u2019]s\s+\S+\s+\S+|\S+\s+\S+|[の的]\S{1,3}")
 _NUMBER, _GAP = "#", ".."
 _PART = re.compile(r"\.\.|#|[^\s.#]+")
 _UNSPACED = ("ja", "zh")
@@ -50,10 +52,15 @@ class _Table(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """How attributes are asked for and told; `whose` may only name somebody of whom another one is asked."""
+    """How attributes are asked for and told, and how texts tell those that have a value such as a price or a time.
+
+    `whose` may only name somebody of whom another one is asked.
+    """
 
     asking: _Table
     telling: _Table
+    claiming: _Table
+    valued: frozenset[str]
     whose: frozenset[str]
 
 
@@ -70,6 +77,25 @@ def asked_attributes(question: str) -> frozenset[str]:
 def told_attributes(text: str) -> frozenset[str]:
     """Return the attributes of which a text tells something, if only a little."""
     return frozenset(_found(text[:_BEGINNING], _tables().telling))
+
+
+@lru_cache(maxsize=1024)
+def valueless(text: str) -> frozenset[str]:
+    """Return the attributes that a text cannot tell because it has no value for them: "the rent is paid in cash"."""
+    tables = _tables()
+    return tables.valued - frozenset(_found(text[:_BEGINNING], tables.claiming))
+
+
+def holders(text: str, *, opening: bool = False) -> frozenset[str]:
+    """Return whose attributes a text is about, besides those of its subject: a sister's, a dog's.
+
+    `opening`: only those with whom it begins, as in "Maya's sister lives in Rome".
+    """
+    tables = _tables()
+    if opening:
+        begun = _OPENING.match(text.lstrip())
+        text = begun[0] if begun else ""
+    return frozenset(_found(text, tables.telling)) & tables.whose
 
 
 def _found(text: str, table: _Table) -> Iterator[str]:
@@ -143,24 +169,30 @@ def _tables() -> _Tables:
 
     rows = tomllib.loads((files("everloom.kernel.search") / "attributes.toml").read_text(encoding="utf-8"))
     days = rows.pop(_DAYS)
-    asking = {name: {code: _marked(row[code], told=False) for code in LANGUAGES} for name, row in rows.items()}
+    asking = {name: {code: _marked(row[code], "?", "") for code in LANGUAGES} for name, row in rows.items()}
     telling = {
-        name: {code: [*_marked(row[code], told=True), *_listed(days[code], row)] for code in LANGUAGES}
+        name: {code: [*_marked(row[code], "=", ""), *_listed(days[code], row)] for code in LANGUAGES}
         for name, row in rows.items()
+    }
+    claiming = {
+        name: {code: [*_marked(row[code], "="), *_listed(days[code], row)] for code in LANGUAGES}
+        for name, row in rows.items()
+        if "value" in row or "is_dated" in row
     }
     values = {name: re.compile(row["value"], re.IGNORECASE) for name, row in rows.items() if "value" in row}
     whose = frozenset(name for name, row in rows.items() if row.get("is_whose"))
-    return _Tables(_table(asking, {}), _table(telling, values), whose)
+    tables = _table(asking, {}), _table(telling, values), _table(claiming, values)
+    return _Tables(*tables, valued=frozenset(claiming), whose=whose)
 
 
 def _listed(days: str, row: Mapping[str, object]) -> list[str]:
-    return _marked(days, told=True) if row.get("is_dated") else []
+    return _marked(days, "") if row.get("is_dated") else []
 
 
-def _marked(row: str, *, told: bool) -> list[str]:
-    """List the phrases of a row that tell, or those that ask, without their marks."""
+def _marked(row: str, *marks: str) -> list[str]:
+    """List the phrases of a row that have one of these marks, or none if one of them is empty."""
     phrases = map(str.strip, row.split(","))
-    return [phrase.lstrip("?=") for phrase in phrases if not phrase.startswith("?" if told else "=")]
+    return [each.lstrip("?=") for each in phrases if (each[0] if each[0] in "?=" else "") in marks]
 
 
 def _table(rows: Mapping[str, Mapping[Language, Sequence[str]]], values: Mapping[str, re.Pattern[str]]) -> _Table:

@@ -62,6 +62,14 @@ class RecalledHit:
         return self.record.observed_at if isinstance(self.record, Observation) else self.record.updated_at
 
     @property
+    def stored_at(self) -> datetime | None:
+        """When it was stored, if that is another time than when it was observed."""
+        record = self.record
+        return (
+            record.created_at if isinstance(record, Observation) and record.created_at != record.observed_at else None
+        )
+
+    @property
     def linked(self) -> tuple[BriefObservation, ...]:
         """The newest observations that were linked to an understanding since it was written."""
         return () if isinstance(self.record, Observation) else self.record.linked_observations[-_MOST_LINKED:]

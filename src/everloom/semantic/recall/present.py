@@ -15,12 +15,13 @@ from functools import cached_property
 from itertools import product, takewhile
 
 from everloom.clock import from_micros, to_micros
-from everloom.kernel.search.attributes import asked_attributes, told_attributes
+from everloom.kernel.search.attributes import asked_attributes, holders, told_attributes, valueless
 from everloom.kernel.search.when import spans_in
 from everloom.kernel.texts import analyse, language_of
 from everloom.semantic.recall.signs import (
     CHANGE,
     FORMER,
+    IN_ORDER,
     LASTING,
     NOW,
     ONE_ANSWER,
@@ -37,6 +38,8 @@ _MARGIN = 0.2
 # what they share. A text that says that something changed has words of its own for it.
 _ALIKE = 0.45
 _ALIKE_CHANGED = 0.2
+# So many statements are compared with the one that answers best for a change of anything, named or not.
+_BESIDE = 3
 # More than so many that differ are a series of events, such as the entries of a log, and no contradiction.
 _MOST_DISPUTED = 3
 # A text that mentions more past times than that tells a story, or means one of them.
@@ -109,9 +112,9 @@ def present_state(question: str, statements: Sequence[Statement], then: datetime
     `statements` are ranked, best first; None if the first that fits has no rival.
     """
     lead = _on_the_subject(question, statements)
-    if lead is None:
+    if lead is None or IN_ORDER.search(question.casefold()):
         return None
-    asked = _Asked(question, lead)
+    asked = _Asked(question, lead, beside=_beside(lead, statements))
     rivals = [each for each in statements if each is not lead and asked.is_rival(each)]
     if not rivals:
         return None if lead.fits and lead is _first_fit(statements) else PresentState(lead.id)
@@ -127,7 +130,7 @@ def present_state(question: str, statements: Sequence[Statement], then: datetime
         return None if first is _first_fit(statements) else PresentState(first.id)
     chosen = _at_the_time([lead, *rivals], asked, then)
     # Also those that agree with what led before: they are as old, and would seem to support the newer one.
-    again = _Asked(question, chosen, asked.read)
+    again = _Asked(question, chosen, read=asked.read)
     others = [each for each in statements if each in (lead, *rivals) or (each is not chosen and again.is_rival(each))]
     before = sorted((each for each in others if each.moment < chosen.moment), key=lambda each: each.order)
     earlier = tuple(each.id for each in reversed(before) if each.is_dated == chosen.is_dated)
@@ -143,19 +146,29 @@ def _on_the_subject(question: str, statements: Sequence[Statement]) -> Statement
     first = _first_fit(statements)
     if first is None:
         return None
-    attributes = asked_attributes(_without_names(question, first.subjects))
-    if not attributes or attributes & _told(first):
+    bare = _without_names(question, first.subjects)
+    attributes = asked_attributes(bare)
+    if not attributes or attributes & _told(first, bare):
         return first
     telling = (
         each
         for each in statements
-        if each.subjects & first.subjects and attributes & _told(each) and each.answers >= first.answers - _MARGIN
+        if each.subjects & first.subjects and attributes & _told(each, bare) and each.answers >= first.answers - _MARGIN
     )
     return next(telling, first)
 
 
-def _told(statement: Statement) -> frozenset[str]:
-    return told_attributes(_without_names(statement.text[:_BEGINNING], statement.subjects))
+def _beside(lead: Statement, statements: Sequence[Statement]) -> frozenset[int]:
+    same = [each.id for each in statements if each is not lead and each.subjects == lead.subjects and not each.sources]
+    return frozenset(same[:_BESIDE])
+
+
+def _told(statement: Statement, question: str) -> frozenset[str]:
+    """Return the attributes of its subject that a statement tells; none if it is about somebody else's."""
+    bare = _without_names(statement.text[:_BEGINNING], statement.subjects)
+    if holders(bare, opening=True) - holders(question):
+        return frozenset()
+    return told_attributes(bare) if CHANGE.search(bare) else told_attributes(bare) - valueless(bare)
 
 
 def _without_names(text: str, names: AbstractSet[str]) -> str:
@@ -172,6 +185,8 @@ class _Asked:
 
     question: str
     lead: Statement
+    # The ids of the few statements on the same subjects that answer best: of them, one that tells a change is enough.
+    beside: frozenset[int] = frozenset()
     # The words of the texts that were read so far: every statement is compared with the same few.
     read: dict[str, frozenset[str]] = field(default_factory=dict)
 
@@ -207,9 +222,9 @@ class _Asked:
         """Return whether another statement is about the same attribute of a subject."""
         if shared := self._attributes_of_both(other):
             return changed or (is_near and (bool(shared & SINGLE) or self._is_same_frame(other)))
-        if self.attributes & _told(self.lead):
+        if self.attributes & _told(self.lead, self.bare):
             return False
-        if changed and (self.words(self.lead.text) & self.words(other.text)) - self.names:
+        if changed and other.id in self.beside and self._says(self.lead) & self._says(other):
             return True
         return is_near and other.fits and self._is_same_frame(other)
 
@@ -223,10 +238,19 @@ class _Asked:
         frame = self.words(_common_frame(self.lead.text, other.text))
         return shared <= frame or _likeness(self.lead, other) >= alike
 
+    def _says(self, statement: Statement) -> frozenset[str]:
+        """Return what a statement is about: its words without names, and without those that tell a change."""
+        return self.words(CHANGE.sub(" ", statement.text.casefold())) - self.names
+
     @cached_property
     def attributes(self) -> frozenset[str]:
         """The attributes that are asked for."""
-        return asked_attributes(_without_names(self.question, self.lead.subjects))
+        return asked_attributes(self.bare)
+
+    @cached_property
+    def bare(self) -> str:
+        """The question without the names of the subjects."""
+        return _without_names(self.question, self.lead.subjects)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -235,7 +259,7 @@ class _Asked:
 
     def _attributes_of_both(self, other: Statement) -> frozenset[str]:
         """Return the attributes that the question asks for and both statements tell."""
-        return self.attributes & _told(self.lead) & _told(other)
+        return self.attributes & _told(self.lead, self.bare) & _told(other, self.bare)
 
     def has_one_answer(self, rivals: Sequence[Statement]) -> bool:
         """Return whether only one of the statements can hold at a time."""

@@ -196,6 +196,8 @@ def _brought(each: RecalledHit, budget: int) -> Brought:
         Brought,
         each.record,
         **each.shown(round(budget * _OTHERS)),
+        observed_at=each.at,
+        stored_at=each.stored_at,
         relevance_score=round(each.hit.score, 4),
         answers=round(each.answers, 4),
     )
@@ -308,7 +310,13 @@ def _unknown(nearest: int) -> str:
 
 
 def _best_answer(each: RecalledHit, budget: int) -> BestAnswer:
-    whole = reshape(BestAnswer, each.record, **each.shown(round(budget * _FIRST)), confidence=round(each.answers, 4))
+    whole = reshape(
+        BestAnswer,
+        each.record,
+        **each.shown(round(budget * _FIRST)),
+        confidence=round(each.answers, 4),
+        observed_at=each.at,
+    )
     return slimmed(whole, budget - _FRAME_TOKENS)
 
 
@@ -318,6 +326,8 @@ def _supporting(each: RecalledHit, budget: int) -> Supporting:
         each.record,
         content=cut_item(each.record.content, each.id, round(budget * _OTHERS)),
         source=each.source,
+        observed_at=each.at,
+        stored_at=each.stored_at,
         score=round(each.hit.score, 4),
         answers=round(each.answers, 4),
         also=each.also,
