@@ -19,6 +19,7 @@ _GAP_WORDS, _GAP_CHARACTERS = 4, 10
 _BEGINNING = 4_000
 # A sentence names whom it is about in its first words.
 _OPENING = re.compile(r"['\u2019]s\s+\S+\s+\S+|\S+\s+\S+|[の的]\S{1,3}")
+_KIN = frozenset({"children", "family", "partner", "pet", "siblings"})
 _NUMBER, _GAP = "#", ".."
 _PART = re.compile(r"\.\.|#|[^\s.#]+")
 _UNSPACED = ("ja", "zh")
@@ -87,15 +88,14 @@ def valueless(text: str) -> frozenset[str]:
 
 
 def holders(text: str, *, opening: bool = False) -> frozenset[str]:
-    """Return whose attributes a text is about, besides those of its subject: a sister's, a dog's.
+    """Return whose attributes a text may be about, besides those of its subject: a sister's, a dog's.
 
     `opening`: only those with whom it begins, as in "Maya's sister lives in Rome".
     """
-    tables = _tables()
     if opening:
         begun = _OPENING.match(text.lstrip())
         text = begun[0] if begun else ""
-    return frozenset(_found(text, tables.telling)) & tables.whose
+    return frozenset(_found(text, _tables().telling)) & _KIN
 
 
 def _found(text: str, table: _Table) -> Iterator[str]:

@@ -5,6 +5,7 @@ Reads records inside a unit of work. Refuses to know what is counted as used.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,6 +19,7 @@ from everloom.models.text import trimmed
 from everloom.semantic.evidence.records import ask_observations, ask_understandings
 from everloom.semantic.parts import BestAnswer, BriefObservation, Brought, DatedText, NamedText, Source, Supporting
 from everloom.semantic.recall.present import Statement, held_at, present_state
+from everloom.semantic.recall.signs import AT_THE_START
 from everloom.semantic.results import Observation, SemanticHit, Understanding
 from everloom.store import Ids, Unit
 
@@ -30,6 +32,9 @@ _SHORTEST = 12
 _MOST_NAMED = 5
 _MOST_EARLIER = 5
 _MOST_LINKED = 3
+# "At the start of 2025" ends after so much of it.
+_EARLY = 1 / 3
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # Written for the session as a whole or for the agent itself, they touch every topic and answer few questions.
 _GENERAL = frozenset({"session", "soul", "protocol", "orientation"})
 
@@ -182,8 +187,11 @@ def _dated(ids: Sequence[int], by_id: Mapping[int, RecalledHit]) -> tuple[DatedT
 
 def _end_of_the_time_asked_for(question: str, now: datetime) -> datetime | None:
     """Return when the past period that a question mentions ended; None if it mentions none."""
-    ends = [at for span in spans_in(question, now) if (at := from_micros(span.end)) <= now]
-    return max(ends, default=None)
+    share = _EARLY if AT_THE_START.search(question.casefold()) else 1
+    ends = [from_micros(span.begin + round((span.end - span.begin) * share)) for span in spans_in(question, now)]
+    if not ends:
+        ends = [now.replace(year=int(year) + 1, month=1, day=1, hour=0, minute=0) for year in _YEAR.findall(question)]
+    return max((end for end in ends if end <= now), default=None)
 
 
 def _shortest(dated: Sequence[DatedText]) -> tuple[DatedText, ...]:

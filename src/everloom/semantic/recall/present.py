@@ -34,6 +34,8 @@ from everloom.semantic.recall.signs import (
 
 # A statement may take the lead over one that answers better by no more than this, unless it says that things changed.
 _MARGIN = 0.2
+# One that tells what is asked, where the one that answers best does not, may answer worse by so much.
+_FURTHER = 0.4
 # Two statements are alike from this share of common words on, "is" and "the" included and names left out: the frame is
 # what they share. A text that says that something changed has words of its own for it.
 _ALIKE = 0.45
@@ -147,13 +149,15 @@ def _on_the_subject(question: str, statements: Sequence[Statement]) -> Statement
     if first is None:
         return None
     bare = _without_names(question, first.subjects)
-    attributes = asked_attributes(bare)
+    attributes = asked_attributes(bare) or asked_attributes(question)
     if not attributes or attributes & _told(first, bare):
         return first
     telling = (
         each
         for each in statements
-        if each.subjects & first.subjects and attributes & _told(each, bare) and each.answers >= first.answers - _MARGIN
+        if each.subjects & first.subjects
+        and attributes & _told(each, bare)
+        and each.answers >= first.answers - _FURTHER
     )
     return next(telling, first)
 
@@ -245,7 +249,7 @@ class _Asked:
     @cached_property
     def attributes(self) -> frozenset[str]:
         """The attributes that are asked for."""
-        return asked_attributes(self.bare)
+        return asked_attributes(self.bare) or asked_attributes(self.question)
 
     @cached_property
     def bare(self) -> str:

@@ -113,11 +113,17 @@ ONE_ANSWER = _any_of(
     r"어디|언제|몇|얼마|누구|무엇(?:입니까|인가|이)|뭐(?:야|예요|에요)|ที่ไหน|เมื่อไ|เท่าไ|ใคร|คืออะไร",
     r"\b(?:איפה|מתי|כמה|מיהו|מיהי|מה ה\w+|πού|πότε|πόσ\w+|ποι[οαό]ς?|ποιά|τι είναι)\b",
 )
-# That a question asks for the order of several things, of which none replaces another.
+# That a question asks for several things or for their order: none replaces another.
 IN_ORDER = _any_of(
     r"\bor\b.{1,60}\bfirst\b|\bfirst\b.{1,60}\bor\b|\b(?:order|sequence|chronolog\w*|timeline)\b",
     r"\boder\b.{1,60}\bzuerst\b|\bzuerst\b.{1,60}\boder\b|\b(?:reihenfolge|chronolog\w*)\b",
+    r"\b(?P<asks>when|wann|quand|cuándo|когда)\b.{1,80}\b(?P=asks)\b",
     r"\b(?:dans quel ordre|en qué orden|в каком порядке)\b|順番|順序|顺序|先后|ترتيب|किस क्रम",
+)
+# That a question is about the beginning of the time that it mentions.
+AT_THE_START = _any_of(
+    r"\b(?:start|beginning|early|anfang|beginn|début|principios?|comienzos?|inicios?|начал[еоа])\b",
+    r"年初|初め|初頭|はじめ|مطلع|بداية|أوائل|शुरुआत|आरंभ",
 )
 # That a question is about the first state of all.
 ORIGINAL = _any_of(
