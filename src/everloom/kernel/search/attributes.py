@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -20,6 +21,8 @@ _BEGINNING = 4_000
 # A sentence names whom it is about in its first words.
 _OPENING = re.compile(r"['\u2019]s\s+\S+\s+\S+|\S+\s+\S+|[の的]\S{1,3}")
 _KIN = frozenset({"children", "family", "partner", "pet", "siblings"})
+# A German compound has so many letters, and no fewer in each of its parts than the second number.
+_COMPOUND, _HEAD = 9, 4
 _NUMBER, _GAP = "#", ".."
 _PART = re.compile(r"\.\.|#|[^\s.#]+")
 _UNSPACED = ("ja", "zh")
@@ -42,7 +45,8 @@ class _Phrase(NamedTuple):
 _Phrases = Mapping[str, Sequence[_Phrase]]
 
 
-class _Table(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
     """How attributes are asked for, or told: in words, in runs without spaces, and by values."""
 
     words: _Phrases
@@ -105,13 +109,23 @@ def _found(text: str, table: _Table) -> Iterator[str]:
         if is_unspaced(token):
             yield from _in_a_run(token, table)
             continue
-        for key in _keys(token, table):
-            for phrase in table.words.get(key, ()):
-                if phrase.language in known and _follow(phrase.parts[1:], tokens, place + 1):
-                    yield phrase.attribute
+        for phrase in _beginning(token, table):
+            if phrase.language in known and _follow(phrase.parts[1:], tokens, place + 1):
+                yield phrase.attribute
     for attribute, pattern in table.values.items():
         if pattern.search(text):
             yield attribute
+
+
+@lru_cache(maxsize=20_000)
+def _beginning(token: str, table: _Table) -> tuple[_Phrase, ...]:
+    """Return the phrases that may begin with a token; a long German one may be a compound that ends with the word."""
+    found = [phrase for key in _keys(token, table) for phrase in table.words.get(key, ())]
+    if len(token) >= _COMPOUND:
+        ends = (token[begin:] for begin in range(_HEAD, len(token) - _HEAD))
+        keys = (key for end in ends for key in _keys(end, table) if len(key) > _HEAD)
+        found += [phrase for key in keys for phrase in table.words.get(key, ()) if phrase.language == "de"]
+    return tuple(found)
 
 
 def _keys(token: str, table: _Table) -> Iterator[str]:
@@ -177,7 +191,7 @@ def _tables() -> _Tables:
     claiming = {
         name: {code: [*_marked(row[code], "="), *_listed(days[code], row)] for code in LANGUAGES}
         for name, row in rows.items()
-        if "value" in row or "is_dated" in row
+        if row.get("needs_value")
     }
     values = {name: re.compile(row["value"], re.IGNORECASE) for name, row in rows.items() if "value" in row}
     whose = frozenset(name for name, row in rows.items() if row.get("is_whose"))

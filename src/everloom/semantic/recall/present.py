@@ -30,6 +30,8 @@ from everloom.semantic.recall.signs import (
     PLANNED,
     SINCE,
     SINGLE,
+    VALUED,
+    WHEN,
 )
 
 # A statement may take the lead over one that answers better by no more than this, unless it says that things changed.
@@ -48,6 +50,7 @@ _MOST_DISPUTED = 3
 _MOST_SPANS = 2
 # When a text held is read off its beginning.
 _BEGINNING = 1_000
+_SCHEDULE = frozenset({"schedule"})
 _ASKS = re.compile("[?？؟]")
 _MOMENT = timedelta(microseconds=1)
 # A name or number in which two statements differ, such as "Pixel 9", has at most so many characters.
@@ -225,7 +228,11 @@ class _Asked:
     def _is_about_the_same(self, other: Statement, *, is_near: bool, changed: bool) -> bool:
         """Return whether another statement is about the same attribute of a subject."""
         if shared := self._attributes_of_both(other):
-            return changed or (is_near and (bool(shared & SINGLE) or self._is_same_frame(other)))
+            if changed or (is_near and (shared & SINGLE or self._is_same_frame(other))):
+                return True
+            # A price or a time of the same thing, in other words.
+            is_value = bool(shared & VALUED) and ONE_ANSWER.search(self.text) is not None
+            return is_near and is_value and self._shares_more_than_names(other)
         if self.attributes & _told(self.lead, self.bare):
             return False
         if changed and other.id in self.beside and self._says(self.lead) & self._says(other):
@@ -242,6 +249,9 @@ class _Asked:
         frame = self.words(_common_frame(self.lead.text, other.text))
         return shared <= frame or _likeness(self.lead, other) >= alike
 
+    def _shares_more_than_names(self, other: Statement) -> bool:
+        return self.lead.subjects == other.subjects and bool(self._says(self.lead) & self._says(other))
+
     def _says(self, statement: Statement) -> frozenset[str]:
         """Return what a statement is about: its words without names, and without those that tell a change."""
         return self.words(CHANGE.sub(" ", statement.text.casefold())) - self.names
@@ -249,7 +259,9 @@ class _Asked:
     @cached_property
     def attributes(self) -> frozenset[str]:
         """The attributes that are asked for."""
-        return asked_attributes(self.bare) or asked_attributes(self.question)
+        asked = asked_attributes(self.bare) or asked_attributes(self.question)
+        # "When did it open before?" asks for the hours, and "When did it open?" for a day.
+        return asked or (_SCHEDULE if WHEN.search(self.text) and PAST.search(self.text) else asked)
 
     @cached_property
     def bare(self) -> str:

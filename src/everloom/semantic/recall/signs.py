@@ -24,26 +24,36 @@ CHANGE = _any_of(
     r"\b(?:rid of|handed in|is over|has left|left (?:for|the|his|her))\b",
     r"\b(?:grew|rose|fell|fallen|turned|again|newest|upgraded|tagged|migrated|transferred|promoted|appointed)\b",
     r"\b(?:closed|finished|deleted|removed|opened|died|dead|passed away|cut out|expired|bought an?|only .{3,30}this)\b",
-    r"\b(?:his|her|their|our|my|the|'s) new\b",
+    r"\b(?:his|her|their|our|my|the|'s) new\b|\bany more\b|\b(?:gave|given) away\b|\bcalled off\b",
+    r"\b(?:scrapped|broke off|dropped out|lost|swore off|went back|back (?:to|on) \w+|these days|at present)\b",
     r"\b(?:has|have|had|there is|with) an? (?:new|different)\b|\bnew(?:ly)? (?:\w+ )?(?:is|are)\b|\b(?:is|are) off\b",
     r"\b(?:jetzt|nun|inzwischen|mittlerweile|neuerdings|nicht mehr)\b",
     r"\b(?:stattdessen|seit|ab sofort|künftig|kein\w* mehr)\b",
     r"\b(?:umgezogen|gezogen|gewechselt|geändert|gekündigt|verlegt)\b",
     r"\b(?:verschoben|abgesagt|verkauft|aufgehört|aufgegeben|eröffnet|gestorben|geschlossen|gelöscht|umgeschult)\b",
+    r"\b(?:verschrottet|abgebrochen|angehoben|verschenkt|aufgelöst|verloren|umbenannt|gekauft|abgeschafft|entlassen)\b",
     r"\b(?:neue[mnrs]? \w+ ist|heißt jetzt|nur noch|von nun an|angefangen|begonnen|läuft aus|beendet|befördert)\b",
     r"\b(?:erhöht|gesenkt|umgestiegen|ersetzt|getrennt|geschieden|übernommen|wechselt\w*|gestiegen|wurde|wieder)\b",
     r"\b(?:maintenant|désormais|dorénavant|depuis|déménag\w+|chang\w+|au lieu|à la place|n'est plus|remplac\w+)\b",
     r"\b(?:quitté|vendu|arrêté|passé\w* à|reporté\w*|annulé\w*|augmenté|rédui\w+|séparé\w*|devenu\w*|s'est mis\w*)\b",
     r"\b(?:ouvert|fermé\w*|mort\w*|déplacé\w*|supprimé\w*|terminé\w*|commencé|nommé\w*|nouve(?:au|lle) \w+ est)\b",
+    r"\b(?:à présent|de nouveau|abandonné|donné|perdu|rompu|fini|acheté|racheté|baissé|monté|relevé|renommé\w*)\b",
     r"\b(?:installé\w*|transféré\w*|muté\w*|promu\w*|migré\w*|reconverti\w*|à partir de)\b|\bn[e'’].{1,30}\bplus\b",
     r"\b(?:ahora|ya no|mud(?:ó|ado|ada|aron)|cambi(?:ó|ado|aron|a|amos)|dej(?:ó|ado|aron|é)|en vez|en lugar|desde)\b",
     r"\b(?:vendi(?:ó|do|eron)|se pasa|pasa a|pasó a|subi(?:ó|do))\b",
     r"\b(?:baj(?:ó|ado)|aplaz\w+|cancel\w+|reemplaz\w+|renunció)\b",
     r"\b(?:abri(?:ó|do)|cerr(?:ó|ado|aron)|murió|muerto|traslad\w+|migr\w+|empezó|terminó|termin(?:aron|ado)|ascendi\w+)\b",
+    r"\b(?:ya|regal(?:ó|aron|ado)|romp(?:ió|ieron)|perd(?:ió|ieron|ido)|compr(?:ó|aron|ado)|abandon(?:ó|aron|ado))\b",
+    r"\b(?:de nuevo|vuelve a|volvió a|desde hace poco|renombr\w+|despid\w+|quit(?:ó|aron|ado))\b",
     r"\b(?:separ\w+|se hizo|actualiz\w+|nuev[oa] \w+ es|de ahora en adelante)\b",
     r"\b(?:теперь|сейчас|больше не|уже не|вместо|отныне|недавно|переш[её]л|перешл[аи]|ушла|уш[её]л|стал[аои]?)\b",
     r"\b(?:переех|сменил|уволил|продал|бросил|перен[её]с|отмен|заменил|повысил|снизил|расстал|развел|подорож)\w*",
     r"\b(?:перев[её]л|перевел|закрыл|открыл|умер|удалил|начал|законч|назначен|мигрир|обновил|подня|больше нет)\w*",
+    r"\b(?:отдал|разорв|потерял|купил|переименов|снова|опять|убрал|подарил|расторг|поменя|измени)\w*",
+    r"禁煙|禁酒|禁止|譲っ|失っ|買っ|改名|再び|移し|解消|退会|退学|離れ|止め|卒業し",
+    r"送人|送给|丢了|买了|改名|重新|解除|退出|退学|退掉|解散",
+    r"رفع|فسخ|أهد|فقد|نقل|عاد|عادت|خفض|استبدل|هجر",
+    r"टूट|दे दी|दे दिय|ख़रीद|खरीद|फिर से|हटा|निकाल|तोड़|त्याग",
     r"開い|開業|始め|亡くな|死ん|閉店|閉ま|移行|昇進|終わ|替え|交代|就任|なくな|減ら|増え",
     r"开始|开了|关门了|关闭|死了|去世|迁移|结束|换成|接任|升为|当上|调到|离开",
     r"توفي|مات|أغلق|افتتح|بدأ|اشترى|اشترت|تولى|تولت|تحول|رُقي|تخلى|أقلع|انتهى",
@@ -95,8 +105,10 @@ PLANNED = _any_of(
 # Attributes of which there is one at a time, whatever else is said of a subject; of others there may be several.
 SINGLE = frozenset(
     """home address job salary partner age birthday height weight name phone email car diet smoking password version
-    deadline doctor school studies leader religion bank sleep health place""".split()
+    deadline doctor school studies leader religion bank sleep health place colour""".split()
 )
+# Attributes of which each thing of a subject may have one of its own.
+VALUED = frozenset({"price", "schedule", "deadline", "medicine"})
 # Attributes whose coming state somebody may tell long before it holds; a coming date or price is what is asked for.
 LASTING = frozenset("home address job partner studies school car pet name diet religion doctor phone".split())
 # A question that has one answer at a time: where, when, how much, who or what something is.
@@ -125,6 +137,8 @@ AT_THE_START = _any_of(
     r"\b(?:start|beginning|early|anfang|beginn|début|principios?|comienzos?|inicios?|начал[еоа])\b",
     r"年初|初め|初頭|はじめ|مطلع|بداية|أوائل|शुरुआत|आरंभ",
 )
+# That a question asks for a time.
+WHEN = _any_of(r"\b(?:when|wann|quand|cuándo|когда)\b|いつ|什么时候|何时|متى|कब")
 # That a question is about the first state of all.
 ORIGINAL = _any_of(
     r"\b(?:original(?:ly)?|at first|initial(?:ly)?|ursprünglich\w*)\b",
