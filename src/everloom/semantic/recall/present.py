@@ -23,6 +23,7 @@ from everloom.semantic.recall.signs import (
     FORMER,
     IN_ORDER,
     LASTING,
+    NEGATED,
     NOW,
     ONE_ANSWER,
     ORIGINAL,
@@ -31,6 +32,7 @@ from everloom.semantic.recall.signs import (
     SINCE,
     SINGLE,
     VALUED,
+    WEAK,
     WHEN,
 )
 
@@ -233,11 +235,20 @@ class _Asked:
             # A price or a time of the same thing, in other words.
             is_value = bool(shared & VALUED) and ONE_ANSWER.search(self.text) is not None
             return is_near and is_value and self._shares_more_than_names(other)
+        if changed and other.id in self.beside and self._tells_of_the_same(other):
+            return True
         if self.attributes & _told(self.lead, self.bare):
             return False
-        if changed and other.id in self.beside and self._says(self.lead) & self._says(other):
-            return True
         return is_near and other.fits and self._is_same_frame(other)
+
+    def _tells_of_the_same(self, other: Statement) -> bool:
+        """Return whether the newer of two statements tells a change of what the other one says."""
+        if not self._says(self.lead) & self._says(other):
+            return False
+        newer, older = sorted((self.lead, other), key=lambda each: each.order, reverse=True)
+        is_strong = CHANGE.search(WEAK.sub(" ", newer.text.casefold())) is not None
+        told = self.attributes & _told(newer, self.bare)
+        return is_strong or bool(told) or not self.attributes & _told(older, self.bare)
 
     def _is_same_frame(self, other: Statement) -> bool:
         """Return whether two statements say the same but for a value, in the words of the question."""
@@ -288,8 +299,12 @@ class _Asked:
 
 
 def _says_a_change(one: Statement, other: Statement) -> bool:
-    """Return whether the newer of two statements says that something changed."""
-    return CHANGE.search(max(one, other, key=lambda each: each.order).text.casefold()) is not None
+    """Return whether the newer of two statements says that something changed, or denies what the other one says."""
+    older, newer = (each.text.casefold() for each in sorted((one, other), key=lambda each: each.order))
+    if CHANGE.search(newer):
+        return True
+    is_denied = NEGATED.search(newer) is not None and NEGATED.search(older) is None
+    return is_denied and _likeness(one, other) >= _ALIKE_CHANGED
 
 
 def _likeness(one: Statement, other: Statement) -> float:
