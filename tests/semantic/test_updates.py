@@ -154,6 +154,7 @@ def test_the_order_of_two_things_is_asked_of_both() -> None:
     assert present_state("Did Maya live in Rome or in Porto first?", statements) is None
 
 
+@pytest.mark.promise("trust.9d-dates-shown")
 def test_every_answer_tells_when_it_was_observed_and_stored(mind: Semantic) -> None:
     day = datetime(2025, 3, 4, 12, tzinfo=UTC)
     mind.remember(["Maya"], "Maya lives in Lisbon.", observed_at=day)

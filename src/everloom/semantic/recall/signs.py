@@ -67,7 +67,7 @@ CHANGE = _any_of(
 )
 # Of these signs, those that need not be about what was so before: something may be so "now" that never changed.
 WEAK = _any_of(
-    r"\b(?:now|nowadays|currently|since|again|new|opened|closed|started|finished|these days|at present|at last|by now)\b",
+    r"\b(?:now|nowadays|currently|since|again|new|opened|closed|started|finished|these days|at present|by now)\b",
     r"\b(?:jetzt|nun|inzwischen|mittlerweile|seit|wieder|wurde|neue[mnrs]?|eröffnet|geschlossen|begonnen|beendet)\b",
     r"\b(?:maintenant|désormais|depuis|ouvert|fermé\w*|commencé|de nouveau|à présent|nouve(?:au|lle)|à partir de)\b",
     r"\b(?:ahora|desde|ya|abri(?:ó|do)|cerr(?:ó|ado)|empezó|de nuevo|nuev[oa]|теперь|сейчас|недавно|снова|опять)\b",
