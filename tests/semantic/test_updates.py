@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from everloom.semantic import Semantic
-from everloom.semantic.recall.present import PresentState, Statement, held_at, present_state
-from everloom.semantic.results import QuestionRecall
+from everloom.semantic.recall.present import PresentState, Statement, present_state
+from everloom.semantic.results import Observation, QuestionRecall
 from tests.semantic.updates import STORIES, Update
 
 pytestmark = pytest.mark.promise("trust.5-present-state")
@@ -20,13 +20,9 @@ def told(subject: str, *texts: tuple[str, str], answers: float = 0.6) -> list[St
     """Make statements as they were observed, in the order given, the last one written first."""
     found = []
     for place, (day, text) in enumerate(texts):
-        at, is_former = held_at(text, datetime.fromisoformat(day).replace(tzinfo=UTC))
+        at = datetime.fromisoformat(day).replace(tzinfo=UTC)
         subjects = frozenset({subject})
-        found.append(
-            Statement(
-                id=100 - place, text=text, at=at, subjects=subjects, answers=answers, fits=True, is_former=is_former
-            )
-        )
+        found.append(Statement(id=100 - place, text=text, at=at, subjects=subjects, answers=answers, fits=True))
     return found
 
 
@@ -165,8 +161,10 @@ def test_every_answer_tells_when_it_was_observed_and_stored(mind: Semantic) -> N
     assert answer.best_answer.observed_at == day.replace(year=2026)
     assert [each.observed_at for each in answer.best_answer.earlier] == [day]
     brought = mind.bring_to_mind("Where does Maya live?", include_seen=True).results
+    shown = [mind.show(each.id) for each in brought]
+    stored = {each.id: each.created_at for each in shown if isinstance(each, Observation)}
     assert brought[0].observed_at == day.replace(year=2026)
-    assert brought[0].stored_at == mind.show(brought[0].id).created_at
-    undated = next(each for each in [*brought, *answer.supporting] if "sister" in str(each.content))
+    assert brought[0].stored_at == stored[brought[0].id]
+    undated = next(each for each in brought if "sister" in str(each.content))
     assert undated.stored_at is None
-    assert undated.observed_at == mind.show(undated.id).created_at
+    assert undated.observed_at == stored[undated.id]

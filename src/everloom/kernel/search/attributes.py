@@ -91,6 +91,7 @@ def valueless(text: str) -> frozenset[str]:
     return tables.valued - frozenset(_found(text[:_BEGINNING], tables.claiming))
 
 
+@lru_cache(maxsize=1024)
 def holders(text: str, *, opening: bool = False) -> frozenset[str]:
     """Return whose attributes a text may be about, besides those of its subject: a sister's, a dog's.
 

@@ -18,7 +18,7 @@ from everloom.kernel.search.when import spans_in
 from everloom.models.text import trimmed
 from everloom.semantic.evidence.records import ask_observations, ask_understandings
 from everloom.semantic.parts import BestAnswer, BriefObservation, Brought, DatedText, NamedText, Source, Supporting
-from everloom.semantic.recall.present import Statement, held_at, present_state
+from everloom.semantic.recall.present import Statement, present_state
 from everloom.semantic.recall.signs import AT_THE_START
 from everloom.semantic.results import Observation, SemanticHit, Understanding
 from everloom.store import Ids, Unit
@@ -161,18 +161,16 @@ def _is_general(each: RecalledHit) -> bool:
 
 def _statement(each: RecalledHit, now: datetime) -> Statement:
     sources = () if isinstance(each.record, Observation) else each.record.source_observation_ids
-    # A synthesis tells how things went, and was understood when it was written.
-    at, is_former = held_at(each.record.content, each.at) if isinstance(each.record, Observation) else (each.at, False)
     return Statement(
         id=each.id,
         text=each.record.content,
-        at=at,
+        at=each.at,
         subjects=frozenset(each.record.subject_names),
         answers=each.answers,
         fits=each.fits,
         sources=frozenset(sources),
         is_dated=not is_ahead(each.at, now),
-        is_former=is_former,
+        is_synthesis=not isinstance(each.record, Observation),
     )
 
 

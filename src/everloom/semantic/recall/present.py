@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product, takewhile
 
 from everloom.clock import from_micros, to_micros
@@ -65,7 +65,7 @@ _SENTENCE_END = re.compile(r"[.;!?。；！？।؟\n]+\s*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A hit as one of several that may be about the same thing; `at` is when it held, as far as that is known."""
+    """A hit as one of several that may be about the same thing; `at` is when it was observed."""
 
     id: int
     text: str
@@ -77,13 +77,19 @@ class Statement:
     sources: frozenset[int] = frozenset()
     # False if `at` is in the future: then it decides nothing.
     is_dated: bool = True
-    # True if it tells, without a date, what was so before.
-    is_former: bool = False
+    # A synthesis tells how things went, and held when it was written.
+    is_synthesis: bool = False
+
+    @property
+    def held(self) -> tuple[datetime, bool]:
+        """When it held, and whether it tells only, and without a date, what was so before."""
+        return (self.at, False) if self.is_synthesis else held_at(self.text[:_BEGINNING], self.at)
 
     @property
     def order(self) -> tuple[bool, bool, int, int]:
         """Its place in time: what has no date comes before all that has one, in the order of writing."""
-        return self.is_dated, not self.is_former, to_micros(self.at) if self.is_dated else self.id, self.id
+        at, is_former = self.held
+        return self.is_dated, not is_former, to_micros(at) if self.is_dated else self.id, self.id
 
     @property
     def moment(self) -> tuple[bool, bool, int]:
@@ -100,17 +106,24 @@ class PresentState:
     contradicts: tuple[int, ...] = ()
 
 
+@lru_cache(maxsize=1024)
 def held_at(text: str, observed: datetime) -> tuple[datetime, bool]:
     """Return when a statement held, and whether it only tells of some earlier time.
 
     A note may be written long after the time that it is about: "In 2015 Maya lived in Rome."
     """
-    folded = text[:_BEGINNING].casefold()
+    folded = text.casefold()
     ended = [at for span in spans_in(folded, observed) if (at := from_micros(span.end)) <= observed]
     # "In May" may be one of many; "since May" lasts.
     if 0 < len(ended) <= _MOST_SPANS and not SINCE.search(folded):
         return max(ended) - _MOMENT, False
-    return observed, FORMER.search(folded) is not None and not CHANGE.search(folded)
+    return observed, FORMER.search(folded) is not None and not _changes(text)
+
+
+@lru_cache(maxsize=1024)
+def _changes(text: str) -> bool:
+    """Return whether a text says that something changed."""
+    return CHANGE.search(text.casefold()) is not None
 
 
 def present_state(question: str, statements: Sequence[Statement], then: datetime | None = None) -> PresentState | None:
@@ -173,11 +186,16 @@ def _beside(lead: Statement, statements: Sequence[Statement]) -> frozenset[int]:
 
 
 def _told(statement: Statement, question: str) -> frozenset[str]:
-    """Return the attributes of its subject that a statement tells; none if it is about somebody else's."""
-    bare = _without_names(statement.text[:_BEGINNING], statement.subjects)
+    return _told_of(statement.text[:_BEGINNING], statement.subjects, question)
+
+
+@lru_cache(maxsize=1024)
+def _told_of(text: str, subjects: frozenset[str], question: str) -> frozenset[str]:
+    """Return the attributes of its subjects that a text tells; none if it is about somebody else's."""
+    bare = _without_names(text, subjects)
     if holders(bare, opening=True) - holders(question):
         return frozenset()
-    return told_attributes(bare) if CHANGE.search(bare) else told_attributes(bare) - valueless(bare)
+    return told_attributes(bare) if _changes(bare) else told_attributes(bare) - valueless(bare)
 
 
 def _without_names(text: str, names: AbstractSet[str]) -> str:
@@ -215,8 +233,11 @@ class _Asked:
         lead = self.lead
         if not lead.subjects & other.subjects or other.id in lead.sources:
             return False
+        is_near = other.answers >= lead.answers - _MARGIN
+        if not ((is_near and other.fits) or other.id in self.beside or self._attributes_of_both(other)):
+            return False
+        changed = _says_a_change(lead, other)
         terms, words, others = map(self.words, (self.question, lead.text, other.text))
-        is_near, changed = other.answers >= lead.answers - _MARGIN, _says_a_change(lead, other)
         ours, theirs = words - terms, others - terms
         # What no longer holds may be repeated whole: "on Tuesdays, no longer on Thursdays".
         is_quoted = not ours and not _ASKS.search(self.question)
@@ -246,7 +267,7 @@ class _Asked:
         if not self._says(self.lead) & self._says(other):
             return False
         newer, older = sorted((self.lead, other), key=lambda each: each.order, reverse=True)
-        is_strong = CHANGE.search(WEAK.sub(" ", newer.text.casefold())) is not None
+        is_strong = _changes(WEAK.sub(" ", newer.text[:_BEGINNING].casefold()))
         told = self.attributes & _told(newer, self.bare)
         return is_strong or bool(told) or not self.attributes & _told(older, self.bare)
 
@@ -300,10 +321,10 @@ class _Asked:
 
 def _says_a_change(one: Statement, other: Statement) -> bool:
     """Return whether the newer of two statements says that something changed, or denies what the other one says."""
-    older, newer = (each.text.casefold() for each in sorted((one, other), key=lambda each: each.order))
-    if CHANGE.search(newer):
+    older, newer = (each.text[:_BEGINNING] for each in sorted((one, other), key=lambda each: each.order))
+    if _changes(newer):
         return True
-    is_denied = NEGATED.search(newer) is not None and NEGATED.search(older) is None
+    is_denied = NEGATED.search(newer.casefold()) is not None and NEGATED.search(older.casefold()) is None
     return is_denied and _likeness(one, other) >= _ALIKE_CHANGED
 
 
@@ -357,7 +378,7 @@ def _at_the_time(group: Sequence[Statement], asked: _Asked, then: datetime | Non
     if NOW.search(asked.text):
         return _not_only_planned(newest_first, asked)
     if then is not None:
-        return next((each for each in newest_first if each.at < then), newest_first[-1])
+        return next((each for each in newest_first if each.held[0] < then), newest_first[-1])
     if ORIGINAL.search(asked.text):
         return newest_first[-1]
     return newest_first[:2][-1] if PAST.search(asked.text) else _not_only_planned(newest_first, asked)
