@@ -198,16 +198,21 @@ def test_a_folder_that_came_or_went_is_followed_without_the_others(quick: Graph)
 
 
 WORKER = """
-import os, signal, sys
+import os, signal, sys, time
 from pathlib import Path
 from everloom.graph.index import scan
 from tests.graph.ground import open_with
 scan.BATCH, left, plain = 25, int(sys.argv[3]), scan.follow_files
+signs = Path(sys.argv[2]).parent / "signs"
 def follow_files(graph, paths):
     global left
     left -= 1
     print("began", flush=True)
+    (signs / str(os.getpid())).touch()
     if left == 0:
+        stop_at = time.monotonic() + 0.5
+        while len(os.listdir(signs)) < 2 and time.monotonic() < stop_at:
+            time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGKILL)
     return plain(graph, paths)
 scan.follow_files = follow_files
@@ -222,9 +227,11 @@ def test_a_first_index_that_was_killed_goes_on_and_two_at_once_double_nothing(
     store_url: str, tmp_path: Path, directory: Path
 ) -> None:
     furnish(directory, 300)
-    with Child(WORKER, store_url, str(directory), "5") as first:
+    (tmp_path / "signs").mkdir()
+    with Child(WORKER, store_url, str(directory), "2") as first:
         assert first.line() == "began"
-        # Both are at it now; the second takes what the first leaves it, or gives up waiting. The third finds the rest.
+        # The first dies once both are at it; the second takes what it leaves, or gives up waiting. The third finds the
+        # rest.
         with Child(WORKER, store_url, str(directory), "0") as second:
             first.wait_until_dead()
             assert second.finish()[-1] == "done"

@@ -35,8 +35,13 @@ _ASKING = r"""
     | \b(?:\d+|two|three|four|five|six|seven|eight|nine|ten)\ items?\b
     | \bin\ order\b | \bthe\ order\ in\ which\b | \bdifferent\ aspects\ of\b
 """
-# Asked for advice, beside what a request's frame and the first person tell.
-_ADVICE = r"^\W*(?:help|suggest|recommend|write|draft|plan|make|create)\b | \b(?:should|good|best|popular)\b"
+# Asked for advice or for something to be done, beside the frames of requests: an imperative, a plan, a way to do it.
+_ADVICE = r"""
+    ^\W*(?:help|suggest|recommend|write|draft|plan|make|create)\b | \b(?:should|good|best|popular)\b
+    | \bi(?:['’]m|\ am)\ (?:\w+\ )?(?:planning|looking|thinking|trying|about|going|working|considering|creating|building)\b
+    | \bi\ (?:want|need|would\ like|have)\ to\b | \bi['’]d\ like\ to\b | ^\W*if\ i\b | \bwhen\ i(?:['’]m|\ am)\b
+    | \bhow\ (?:do|can|could|would|might|to)\b | \bwhat\ (?:do|can|could)\ i\b
+"""
 # A question about what was is no request, however it is put.
 _ABOUT_PAST = r"""
     \b(?:did|was|were|had)\b | \bhave\ (?:i|we|you)\b | \b(?:i|we)(?:['’]ve|\ have)\b | \bremind\ me\b
@@ -126,7 +131,7 @@ def _asks(question: str, bare: str) -> bool:
     # Whether a question in another language is about what was cannot be told: only a frame of asking tells a request.
     if language_of(question) not in {"", "en"}:
         return bare != question
-    return bare != question or bool(FIRST_PERSON.search(question) or _pattern(_ADVICE).search(question))
+    return bare != question or bool(_pattern(_ADVICE).search(question))
 
 
 def names_in(known: Iterable[Known], terms: AbstractSet[str]) -> frozenset[frozenset[str]]:
@@ -144,8 +149,13 @@ def bearing(known: Sequence[Known], names: AbstractSet[frozenset[str]], terms: S
 
 
 def said_by(known: Sequence[Known], side: Side) -> Column:
-    """Mark what one side of a conversation with an assistant said; where nobody's side is known, nothing."""
+    """Mark what one side of a conversation with an assistant said; where only one of them is known, nothing.
+
+    Notes that are filed under "user" are no conversation, and no better than those about others.
+    """
     sides = {each: _side_of(each) for each in set(known)}
+    if not {*Side} <= {*sides.values()}:
+        return np.zeros(len(known))
     return np.array([sides[each] is side for each in known], np.float64)
 
 
