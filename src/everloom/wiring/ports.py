@@ -154,8 +154,8 @@ class ConversationFacts:
             self.record(fact_id)
         return self._forgetting().forget([fact_id], confirm=confirm, idempotency_key=key)
 
-    def nearest(self, text: str, limit: int) -> Sequence[Fact]:
-        """Find the current facts most similar to a text."""
+    def nearest(self, text: str, limit: int, *, fits_only: bool = False) -> Sequence[Fact]:
+        """Find the current facts most similar to a text, or only those that it is answered by."""
         from everloom.semantic.evidence.records import ask_observations  # noqa: PLC0415
 
         # Passed to the search instead of filtering its result, so that it continues until it has found enough facts.
@@ -169,6 +169,7 @@ class ConversationFacts:
             limit=limit,
             within=Scope(kinds=frozenset({"observation"})),
             where=are_facts,
+            fits_only=fits_only,
             reading=lambda unit, ids: asked.append(ask_observations(unit, list(ids))),
         )
         # `also` are near-duplicates that the search folded into a hit; whether a fact is new depends on them as well.

@@ -188,6 +188,17 @@ def test_search_is_bounded_by_kind_and_time(call: Call, url: str) -> None:
     assert found("--as-of", "2020-01-01") == 0
 
 
+@pytest.mark.promise("search.fits-only")
+def test_a_search_may_show_only_what_answers(call: Call, url: str) -> None:
+    oak, *_ = filled(url, "The mast step was renewed in oak.", "Pancakes need buttermilk.")
+    found = call("search", "what was the mast step renewed in", "--fits-only", "--json").result
+    assert [hit["id"] for hit in found["hits"]] == [oak]
+    foreign = "who is the prime minister of Japan", "--fits-only"
+    assert call("search", *foreign[:1], "--json").result["hits"]
+    assert call("search", *foreign, "--json").result["hits"] == []
+    assert call("search", *foreign).out.startswith("nothing here answers that")
+
+
 @pytest.mark.parametrize("cue", HOSTILE)
 def test_a_hostile_cue_breaks_nothing(cue: str, calling: Callable[[str], Call], store_url: str) -> None:
     call = calling(store_url)

@@ -37,7 +37,7 @@ from everloom.kernel.search.gather import (
     gather_among,
     grouped,
 )
-from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
+from everloom.kernel.search.hits import EVERYTHING, NOTHING_FITS, Findings, Hit, Scope
 from everloom.kernel.search.question import Asked, ask
 from everloom.kernel.search.recipe import DEFAULT, Recipe
 from everloom.kernel.search.sample import Samples
@@ -94,6 +94,13 @@ class Ranking(NamedTuple):
     scores: Scores
     kept: Sequence[RankedDocument]
 
+    @property
+    def unfit(self) -> frozenset[int]:
+        """The candidates that do not answer."""
+        return frozenset(
+            row["item_id"] for row, fits in zip(self.gathered.candidates, _fits(self.scores), strict=True) if not fits
+        )
+
     def kinds(self, leaving_out: AbstractSet[int]) -> dict[str, int]:
         """Count by kind the results and the candidates that share a word with the question, most frequent first."""
         kept = {each.row["item_id"] for each in self.kept}
@@ -130,12 +137,14 @@ class Finder:
         among: Sequence[int] | None = None,
         where: Where | None = None,
         reading: _Reading | None = None,
+        fits_only: bool = False,
     ) -> Findings:
         """Return the documents that match `cue`, strongest first, looking past excluded ones until the page is full.
 
         `among` ranks exactly these documents, which a search over everything might not reach. `where` is called inside
         the unit of work to ask which candidates may appear in the result. `reading` is called inside
-        the one that reads what is shown of the hits, to ask for more about them in the same round trip.
+        the one that reads what is shown of the hits, to ask for more about them in the same round trip. With
+        `fits_only`, the page is filled from those of all candidates that answer, and may stay empty.
         """
         checked_limit(limit, _MOST_HITS)
         question = checked(cue, "the question", _LONGEST_CUE)
@@ -158,13 +167,20 @@ class Finder:
             gathered = self._with_archived(workspace, gathered, now)
             background = _background(gathered, posed)
             ranking = _ranked(gathered, posed.quest.asked, background, limit, recipe, barred)
-            if len(ranking.kept) == limit or gathered.is_all:
+            is_full = len(ranking.kept) == limit
+            if fits_only:
+                unfit = ranking.unfit
+                ranking = _folded(gathered, ranking.scores, limit, recipe, barred | unfit)
+                # What lies deeper fits less often: where most do not fit already, it is not worth looking at.
+                is_full &= len(ranking.kept) == limit or 2 * len(unfit) > gathered.count
+            if is_full or gathered.is_all:
                 break
             # Starting from the recipe's own minimum: a smaller depth would gather the same candidates again.
             depth = max(depth, recipe.word_candidates) * _WIDENING
         hits = self._described(workspace, ranking, _Shown(question, posed.angles, reading))
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
-        return Findings(hits, posed.quest.aim.whole is not None, degraded, ranking.kinds(barred))
+        note = NOTHING_FITS if fits_only and not hits else None
+        return Findings(hits, posed.quest.aim.whole is not None, degraded, ranking.kinds(barred), note)
 
     def _posed(self, unit: Unit, question: str, scope: Quest, vectors: Cue | None) -> _Posed:
         """Understand a question in its workspace, and count its words there."""
@@ -276,7 +292,12 @@ def _ranked(
     leaving_out: AbstractSet[int] = frozenset(),
 ) -> Ranking:
     """Rank the candidates and fold them into a page."""
-    scores, rows, covers = scored(gathered, asked, background, recipe), gathered.rows, gathered.covers
+    return _folded(gathered, scored(gathered, asked, background, recipe), limit, recipe, leaving_out)
+
+
+def _folded(gathered: Gathered, scores: Scores, limit: int, recipe: Recipe, leaving_out: AbstractSet[int]) -> Ranking:
+    """Fold ranked candidates into a page, without those that are left out."""
+    rows, covers = gathered.rows, gathered.covers
     terms = frozenset(scores.terms)
     best = [place for place in scores.order if rows[place]["item_id"] not in leaving_out][: limit * _FOLDING_DEPTH]
     nothing: frozenset[int] = frozenset()
@@ -302,7 +323,7 @@ def _hits(ranking: Ranking, page: _Page) -> tuple[Hit, ...]:
 
     The similarity is that of the whole question, which thresholds are about; the ranking may leave names out.
     """
-    gathered, scores = ranking.gathered, ranking.scores
+    gathered, scores, fits = ranking.gathered, ranking.scores, _fits(ranking.scores)
     spelled = spellings(page.shown.question)
     words = [spelled.get(term, term) for term in scores.terms]
     hits = []
@@ -320,7 +341,7 @@ def _hits(ranking: Ranking, page: _Page) -> tuple[Hit, ...]:
             labels=tuple(json.loads(row["labels"])),
             score=float(scores.score[place]),
             answers=float(scores.answers[place]),
-            fits=bool(scores.answers[place] >= FLOOR),
+            fits=bool(fits[place]),
             relevance=float(scores.relevance[place]),
             signals=dict(at(scores.signals, place)),
             bias=applied(scores.bias, place),
@@ -340,6 +361,11 @@ def _hits(ranking: Ranking, page: _Page) -> tuple[Hit, ...]:
         )
         hits.append(hit)
     return tuple(hits)
+
+
+def _fits(scores: Scores) -> Claims:
+    """Mark the candidates that answer: what all verbs take for an answer is decided here."""
+    return scores.answers >= FLOOR
 
 
 def _distinct(words: Sequence[str], chosen: Claims) -> tuple[str, ...]:

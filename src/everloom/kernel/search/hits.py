@@ -9,6 +9,8 @@ from datetime import datetime
 from everloom.clock import to_micros
 from everloom.store.contract import FOREVER, Reach
 
+# What an answer says of itself if only what fits was wanted, and nothing does.
+NOTHING_FITS = "nothing here answers that; without fits_only, the nearest are listed"
 REASONS = {
     "synthesis": "it is a synthesis, not a single piece of evidence",
     "covered": "an understanding already says this",
@@ -122,7 +124,7 @@ class Findings:
     by_vectors: bool
     degraded: str | None = None
     kinds: Mapping[str, int] = field(default_factory=dict)
-    # What was left off to keep within the budget of an answer.
+    # That nothing fits, if only that was wanted, and what was left off to keep within the budget of an answer.
     note: str | None = None
 
     @property

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
-from everloom.kernel.answer.budget import affordable, checked_tokens, cost, cut_item, more, noted
+from everloom.kernel.answer.budget import Listed, affordable, checked_tokens, cost, cut_item, more, noted
 from everloom.kernel.operation import Operation, Transaction
-from everloom.kernel.search import DEFAULT, Findings, Recipe, Scope
+from everloom.kernel.search import DEFAULT, NOTHING_FITS, Findings, Recipe, Scope
 from everloom.kernel.texts import checked, checked_list, checked_name, name_key
 from everloom.kernel.verbs import ANSWER_TOKENS
 from everloom.semantic import arguments
@@ -94,7 +94,7 @@ _FRAME_TOKENS = 110
 _NOTHING = "nothing in this memory answers that"
 _ONLY_IMPORTED = "nothing that was remembered answers that; imported conversations and notes say this"
 _NOTHING_NEW = "nothing here fits that has not been shown"
-_NOTHING_FITS = "nothing fits well; these are only the nearest"
+_NEAREST_ONLY = "nothing fits well; these are only the nearest"
 
 
 def compaction(log: SeenLog, last_token: int | None, now: datetime, gap: timedelta) -> CompactionReason | None:
@@ -208,7 +208,12 @@ def _used(shown: Sequence[RecalledHit]) -> list[int]:
 
 
 def recall(
-    op: Operation, question_or_subject_name: str, max_tokens: int = ANSWER_TOKENS, judge: Judge | None = None
+    op: Operation,
+    question_or_subject_name: str,
+    max_tokens: int = ANSWER_TOKENS,
+    judge: Judge | None = None,
+    *,
+    fits_only: bool = False,
 ) -> Recall:
     """Answer a question, or show what is known about a subject; a judge has the last word on what answers it."""
     budget = checked_tokens(max_tokens)
@@ -230,6 +235,8 @@ def recall(
         # A model takes its time: what was deleted in the meantime is not shown.
         pages.read_again(found)
     answer = _recall_question(op, question, (found, pages), ruling, budget)
+    if fits_only and answer.nearest:
+        answer = replace(answer, nearest=(), note=NOTHING_FITS)
     return answer if answer.best_answer is not None else _with_imported(op, question, answer, budget)
 
 
@@ -381,11 +388,17 @@ def _ask_told(
 
 
 def search(
-    op: Operation, query: str, limit: int, mode: SearchMode, max_tokens: int = ANSWER_TOKENS
+    op: Operation,
+    query: str,
+    limit: int,
+    mode: SearchMode,
+    max_tokens: int = ANSWER_TOKENS,
+    *,
+    fits_only: bool = False,
 ) -> tuple[SemanticHit, ...]:
     """Search understandings and observations; without vectors, search by words."""
     budget = checked_tokens(max_tokens)
-    return _search(op, query, mode, budget, limit=arguments.limit(limit), within=_KNOWN)
+    return _search(op, query, mode, budget, limit=arguments.limit(limit), within=_KNOWN, fits_only=fits_only)
 
 
 def query_observations(
@@ -395,13 +408,16 @@ def query_observations(
     mode: SearchMode,
     limit: int,
     max_tokens: int = ANSWER_TOKENS,
+    *,
+    fits_only: bool = False,
 ) -> tuple[SemanticHit, ...]:
     """Search the observations that are tagged with all of the subjects."""
     most, budget = arguments.limit(limit), checked_tokens(max_tokens)
     with op.read() as unit:
         subjects = need_ids(unit, subject_names)
         rows = unit.all("semantic.observation_tagged_all", subjects=subjects, count=len(subjects), limit=_MOST_RANKED)
-    return _search(op, query, mode, budget, limit=most, among=[row["id"] for row in rows])
+    among = [row["id"] for row in rows]
+    return _search(op, query, mode, budget, limit=most, among=among, fits_only=fits_only)
 
 
 def _search(op: Operation, query: str, mode: SearchMode, budget: int, **how: Any) -> tuple[SemanticHit, ...]:
@@ -416,8 +432,10 @@ def _search(op: Operation, query: str, mode: SearchMode, budget: int, **how: Any
         found = op.search(query, recipe=_RECIPES["text"], **how)
     joined = arranged(query, with_records(found.hits, asked[-1]() if asked else {}), op.local())
     hits = affordable([_semantic_hit(each, budget) for each in joined], budget - _FRAME_TOKENS, least=1)
-    note = noted(None if found.fits else _NOTHING_FITS, more(len(joined) - len(hits), "were found"))
-    return (replace(hits[0], note=note), *hits[1:]) if hits else ()
+    if not hits:
+        return Listed.of((), found.note)
+    note = noted(None if found.fits else _NEAREST_ONLY, more(len(joined) - len(hits), "were found"))
+    return (replace(hits[0], note=note), *hits[1:])
 
 
 def _semantic_hit(each: RecalledHit, budget: int) -> SemanticHit:
