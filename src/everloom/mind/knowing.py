@@ -6,11 +6,12 @@ Part of the mind's declaration of verbs. Holds no rule: facts live in semantic m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 from everloom.errors import Rejected
+from everloom.kernel.answer.encode import SAID
 from everloom.kernel.verbs import (
     ADDS,
     ANSWER_TOKENS,
@@ -50,7 +51,7 @@ _LATEST = 2**62
 class FactList:
     """Facts that hold now, newest first; found by words, the best first. Or those that were set aside, and why."""
 
-    facts: tuple[Fact, ...]
+    facts: tuple[Fact, ...] = field(metadata=SAID)
     note: str | None = None
     pruned: tuple[FactPruning, ...] = ()
 

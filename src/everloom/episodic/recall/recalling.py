@@ -20,7 +20,7 @@ from everloom.episodic.scenes.node import KIND, Node, nodes_of
 from everloom.episodic.scenes.scene import fold_text
 from everloom.errors import Rejected
 from everloom.kernel.answer.budget import affordable, checked_tokens, cost, cut_item, more, room_for
-from everloom.kernel.answer.encode import BY_ID
+from everloom.kernel.answer.encode import BY_ID, SAID
 from everloom.kernel.journal import count_access
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import ALONE, NOTHING_FITS, Hit, Scope
@@ -51,8 +51,8 @@ class Recall:
     """The result of `recall`; when nothing was recalled, `text` is empty and `reason` says why."""
 
     text: str
-    fragments: tuple[str, ...]
-    node_ids: tuple[int, ...]
+    fragments: tuple[str, ...] = field(metadata=SAID)
+    node_ids: tuple[int, ...] = field(metadata=SAID)
     reason: str | None = None
     note: str | None = None
 
@@ -62,8 +62,8 @@ class ClusterMemory:
     """The result of `recall_memory`: the clusters, or one cluster with its scenes; `text` is the same for people."""
 
     text: str
-    clusters: tuple[Cluster, ...] = ()
-    nodes: tuple[Node, ...] = field(default=(), metadata=BY_ID)
+    clusters: tuple[Cluster, ...] = field(default=(), metadata=SAID)
+    nodes: tuple[Node, ...] = field(default=(), metadata={**BY_ID, **SAID})
     note: str | None = None
 
 

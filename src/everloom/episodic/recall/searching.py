@@ -15,7 +15,7 @@ from everloom.episodic.scenes.node import Node, nodes_of
 from everloom.episodic.scenes.scene import fold_text
 from everloom.errors import NotFound, Rejected
 from everloom.kernel.answer.budget import Listed, affordable, checked_tokens, cut_item, more
-from everloom.kernel.answer.encode import BY_ID
+from everloom.kernel.answer.encode import BY_ID, SAID
 from everloom.kernel.search import ALONE, Findings, Hit, Scope
 from everloom.kernel.texts import checked, checked_limit
 from everloom.kernel.verbs import ANSWER_TOKENS, no_next_page
@@ -67,7 +67,7 @@ class FoundScenes:
     """The result of `search_memory`; if nothing fits, `hits` are the nearest scenes and `text` says so."""
 
     text: str
-    hits: tuple[FoundScene, ...]
+    hits: tuple[FoundScene, ...] = field(metadata=SAID)
     by_vectors: bool
     fits: bool
     note: str | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from everloom.clock import to_micros
+from everloom.kernel.answer.encode import SAID
 from everloom.store.contract import FOREVER, Reach
 
 # What an answer says of itself if only what fits was wanted, and nothing does.
@@ -120,7 +121,7 @@ class Findings:
     `kinds` counts what a narrower search could find: the hits, and every candidate that shares a word with the cue.
     """
 
-    hits: tuple[Hit, ...]
+    hits: tuple[Hit, ...] = field(metadata=SAID)
     by_vectors: bool
     degraded: str | None = None
     kinds: Mapping[str, int] = field(default_factory=dict)
