@@ -85,18 +85,19 @@ def retrieval(invocation: Invocation, paths: tuple[Path, ...], door: DoorName, i
     Each conversation is also asked what it cannot answer. Uses a temporary SQLite file unless --store names another
     store.
     """
-    from everloom.bench.conversations import joined, read_conversations  # noqa: PLC0415  loads numpy
+    from everloom.bench.conversations import divided, joined, read_conversations  # noqa: PLC0415  loads numpy
     from everloom.bench.retrieval import ablate, evaluate  # noqa: PLC0415
 
     results, text = [], list[str | Table]()
     for path in paths:
-        conversations = [joined(each, count) for each in read_conversations(path)]
+        conversations = [divided(joined(each, count)) for each in read_conversations(path)]
         systems = (ablate if is_ablated else evaluate)(conversations, door, invocation.address)
         found = {
             "data": path.stem,
             "entered_as": door,
             "conversations": len(conversations),
-            "turns": sum(len(each.turns) for each in conversations),
+            "turns": sum(len(each.session_of) for each in conversations),
+            "divided_turns": sum(each.divided_turns for each in conversations),
             "answerable": sum(len(each.questions) for each in conversations),
             "not_answerable": sum(len(each.unanswerable) for each in conversations),
         }
