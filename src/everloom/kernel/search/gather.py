@@ -17,7 +17,7 @@ from typing import NamedTuple
 from everloom.kernel.journal import access_from
 from everloom.kernel.lifecycle import Access
 from everloom.kernel.search.fusion import Corpus, rarest
-from everloom.kernel.search.index import WISH
+from everloom.kernel.search.index import WISH, Standing
 from everloom.kernel.search.question import Asked, Known, names_in
 from everloom.kernel.search.recipe import Recipe
 from everloom.kernel.search.sample import VectorSample
@@ -303,11 +303,15 @@ def _whole(gathered: Gathered, about: _About, quest: Quest) -> Mapping[int, Vect
 
 
 def _lacking(rows: Iterable[Row], best: AbstractSet[int], recipe: Recipe) -> tuple[int, ...]:
-    """List the best texts that are in a session, and so short that they need their neighbours."""
+    """List the best pieces of evidence that are in a session, and so short that they need their neighbours."""
     return tuple(
         row["item_id"]
         for row in rows
-        if row["item_id"] in best and row["session_id"] is not None and row["words"].count(" ") < _LONG * recipe.short
+        if row["item_id"] in best
+        and row["session_id"] is not None
+        # What one pass understands, text after text, is about different things.
+        and row["standing"] != Standing.SYNTHESIS
+        and row["words"].count(" ") < _LONG * recipe.short
     )
 
 
