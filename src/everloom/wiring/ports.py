@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from everloom.errors import Conflict, NotFound
 from everloom.kernel.journal import count_access
-from everloom.kernel.search import Archiving, Scope
+from everloom.kernel.search import Archiving, Leading, Scope
 from everloom.store import Ids, Row, Store, Unit
 
 if TYPE_CHECKING:
@@ -35,6 +35,16 @@ def _ask_archived(unit: Unit, ids: Ids, at: datetime) -> Callable[[], AbstractSe
 
 # Only the graph archives what has faded.
 ARCHIVE = Archiving(frozenset({"memory"}), _ask_archived)
+
+
+def _ask_leading(unit: Unit, question: str) -> Callable[[], Sequence[int]]:
+    from everloom.semantic.recall.leading import ask_leading  # noqa: PLC0415  many commands search nothing
+
+    return ask_leading(unit, question)
+
+
+# What is understood of exactly the subjects that a question is about.
+LEADING = Leading(frozenset({"understanding"}), _ask_leading)
 
 
 class OneSoul:

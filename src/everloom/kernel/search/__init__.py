@@ -5,7 +5,7 @@ Refuses to know what the kinds of documents mean; a faculty narrows a search by 
 
 from everloom.kernel.search.find import Finder
 from everloom.kernel.search.gather import Archiving
-from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
+from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Leading, Scope
 from everloom.kernel.search.index import PLANNED, Document, Index, Prepared, Standing
 from everloom.kernel.search.recipe import ALONE, DEFAULT, Bias, Recipe
 
@@ -21,6 +21,7 @@ __all__ = [
     "Findings",
     "Hit",
     "Index",
+    "Leading",
     "Prepared",
     "Recipe",
     "Scope",

@@ -37,11 +37,11 @@ from everloom.kernel.search.gather import (
     gather_among,
     grouped,
 )
-from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
+from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Leading, Scope
 from everloom.kernel.search.question import Asked, ask
 from everloom.kernel.search.recipe import DEFAULT, Recipe
 from everloom.kernel.search.sample import Samples
-from everloom.kernel.search.score import Background, Scores, scored
+from everloom.kernel.search.score import Background, Scores, lifted, scored
 from everloom.kernel.search.when import anchor_in, mentions_time, timed
 from everloom.kernel.texts import checked, checked_limit, spellings
 from everloom.kernel.trust.origin import worth_saying
@@ -55,6 +55,7 @@ _FOLDING_DEPTH = 4
 # By so much a search looks deeper if a filter left too few candidates: a few rounds reach the whole workspace.
 _WIDENING = 4
 _NO_ARCHIVE = Archiving()
+_NOTHING_LEADS = Leading()
 # Workspaces whose time zones are kept.
 _MOST_ZONES = 10_000
 
@@ -109,11 +110,19 @@ class Ranking(NamedTuple):
 class Finder:
     """Searches the workspaces of a store."""
 
-    def __init__(self, store: Store, embedding: Embedding, clock: Clock, archive: Archiving = _NO_ARCHIVE) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedding: Embedding,
+        clock: Clock,
+        archive: Archiving = _NO_ARCHIVE,
+        leading: Leading = _NOTHING_LEADS,
+    ) -> None:
         self._store = store
         self._embedding = embedding
         self._clock = clock
         self._archive = archive
+        self._leading = leading
         self._samples = Samples()
         # The time zones of workspaces as they were last seen; each search checks its own.
         self._zones: dict[int, str] = {}
@@ -150,6 +159,7 @@ class Finder:
             # Each round asks everything anew: one that looks deeper sees one state of the workspace, too.
             with self._store.read(workspace) as unit:
                 posed = self._posed(unit, question, scope, vectors)
+                scope = replace(scope, leading=posed.quest.leading)
                 if among is not None:
                     gathered = gather_among(unit, posed.quest, posed.corpus, among)
                 else:
@@ -157,7 +167,7 @@ class Finder:
             barred = leaving_out | gathered.refused
             gathered = self._with_archived(workspace, gathered, now)
             background = _background(gathered, posed)
-            ranking = _ranked(gathered, posed.quest.asked, background, limit, recipe, barred)
+            ranking = _ranked(gathered, posed.quest, background, limit, recipe, barred)
             if len(ranking.kept) == limit or gathered.is_all:
                 break
             # Starting from the recipe's own minimum: a smaller depth would gather the same candidates again.
@@ -169,16 +179,25 @@ class Finder:
     def _posed(self, unit: Unit, question: str, scope: Quest, vectors: Cue | None) -> _Posed:
         """Understand a question in its workspace, and count its words there."""
         noise = None if vectors is None else self._embedding.ask_noise(unit, vectors.model, question)
+        leading = self._ask_leading(unit, question, scope)
         asked, counts = self._understood(unit, question, scope)
         whole = self._embedding.aimed(unit, vectors)
         corpus = counts()
         without = partial(self._aimed_without, unit, asked, (question, whole), corpus.documents)
         return _Posed(
-            replace(scope, asked=asked, aim=Aim(whole, without)),
+            replace(scope, asked=asked, aim=Aim(whole, without), leading=leading()),
             corpus,
             None if noise is None else Usual(*noise()),
             self._embedding.angles(unit, vectors) if whole else {},
         )
+
+    def _ask_leading(self, unit: Unit, question: str, scope: Quest) -> Callable[[], Sequence[int]]:
+        """Ask what leads, once for every round; of an earlier time that is not known."""
+        kinds, reach, known = self._leading.kinds, scope.reach, scope.leading
+        if known is not None:
+            return lambda: known
+        may_lead = reach.is_present and kinds and (reach.kinds is None or not kinds.isdisjoint(reach.kinds))
+        return self._leading.ask(unit, question) if may_lead else tuple
 
     def _understood(self, unit: Unit, question: str, scope: Quest) -> tuple[Asked, Callable[[], Corpus]]:
         """Read a question, with the times that it mentions, and ask for the counts of its words."""
@@ -208,7 +227,7 @@ class Finder:
         event = ask(anchor.phrase, scope.asked.now)
         quest = replace(scope, asked=event, archive=_NO_ARCHIVE, where=None, is_last=False)
         gathered = gather(unit, quest, ask_counts(unit, event.terms)(), 1)
-        found = _ranked(gathered, event, None, 1, scope.recipe).kept
+        found = _ranked(gathered, quest, None, 1, scope.recipe).kept
         events = [at for each in found if not is_ahead(from_micros(at := each.row["happened_at"]), now)]
         return ask(question, scope.asked.now, tuple(map(anchor.span, events)))
 
@@ -269,14 +288,17 @@ def _background(gathered: Gathered, posed: _Posed) -> Background | None:
 
 def _ranked(
     gathered: Gathered,
-    asked: Asked,
+    quest: Quest,
     background: Background | None,
     limit: int,
     recipe: Recipe,
     leaving_out: AbstractSet[int] = frozenset(),
 ) -> Ranking:
     """Rank the candidates and fold them into a page."""
-    scores, rows, covers = scored(gathered, asked, background, recipe), gathered.rows, gathered.covers
+    rows, covers = gathered.rows, gathered.covers
+    places = {row["item_id"]: place for place, row in enumerate(gathered.candidates)}
+    leading = [places[item] for item in quest.leading or () if item in places]
+    scores = lifted(scored(gathered, quest.asked, background, recipe), leading)
     terms = frozenset(scores.terms)
     best = [place for place in scores.order if rows[place]["item_id"] not in leaving_out][: limit * _FOLDING_DEPTH]
     nothing: frozenset[int] = frozenset()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from everloom.clock import to_micros
+from everloom.store import Unit
 from everloom.store.contract import FOREVER, Reach
 
+# The signal of a document that leads because it is exactly what the question asks for.
+SUBJECTS = "subjects"
 REASONS = {
     "synthesis": "it is a synthesis, not a single piece of evidence",
     "covered": "an understanding already says this",
@@ -20,6 +24,7 @@ REASONS = {
     "pinned": "it is pinned",
 }
 _REASONS = {
+    SUBJECTS: "it is what is understood of exactly the subjects that the question is about",
     "verbatim": "it holds every word of the question",
     "who": "it was said by whom the question is about",
     "reply": "it follows a question about this",
@@ -50,6 +55,17 @@ class Scope:
 
 
 EVERYTHING = Scope()
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The kinds of documents that may lead a page whatever they score, and how to ask which ones do, in order.
+
+    They are exactly what a question asks for; only a faculty knows what that means. Its answer may ask once more.
+    """
+
+    kinds: AbstractSet[str] = frozenset()
+    ask: Callable[[Unit, str], Callable[[], Sequence[int]]] = lambda *_: tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +108,11 @@ class Hit:
     def source(self) -> str:
         """The kind of memory."""
         return self.kind
+
+    @property
+    def leads(self) -> bool:
+        """Whether it comes first whatever it scores, because it is exactly what the question asks for."""
+        return SUBJECTS in self.signals and self.signals[SUBJECTS] > 0.0
 
     def explain(self) -> list[str]:
         """Explain in words why this hit ranked where it did."""

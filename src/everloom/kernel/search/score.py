@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from everloom.kernel.search.fusion import (
     usual_words,
 )
 from everloom.kernel.search.gather import Gathered, known_by
+from everloom.kernel.search.hits import SUBJECTS
 from everloom.kernel.search.index import PLAN, WISH, Standing
 from everloom.kernel.search.question import Asked, Side, bearing, is_said_by, said_by
 from everloom.kernel.search.recipe import Bias, Recipe
@@ -47,6 +48,8 @@ _AROUND = 4
 _MANY = 4
 # The share of a text's words that make it a repetition of the question: whose text it is may stand before it.
 _VERBATIM = 0.7
+# How likely a document that leads is the answer, and the distance of its signals to those of the next.
+_LEADS, _STEP = 0.95, 0.5
 # How a question ends, in the scripts that mark one.
 _QUESTION_MARKS = frozenset("?？؟")
 
@@ -329,4 +332,26 @@ def usage(accesses: Sequence[Access]) -> UseCounts:
         useful=np.array([each.useful for each in accesses], np.float64),
         questionable=np.array([each.questionable for each in accesses], np.float64),
         pinned=np.array([each.pinned for each in accesses], np.bool_),
+    )
+
+
+def lifted(scores: Scores, places: Sequence[int]) -> Scores:
+    """Put the candidates at these places first, in this order, as answers no less likely than any other."""
+    if not places:
+        return scores
+    first = list(places)
+    strengths = sum(scores.signals.values(), np.zeros(len(scores.score)))
+    lift = np.zeros_like(strengths)
+    lift[first] = strengths.max() + _STEP * np.arange(len(first), 0, -1) - strengths[first]
+    score, answers = scores.score.copy(), scores.answers.copy()
+    # Above every other score, each above the next, and no more than one.
+    score[first] = (top := score.max()) + (1.0 - top) * np.arange(len(first), 0, -1) / (len(first) + 1)
+    answers[first] = max(_LEADS, float(answers.max()))
+    return replace(
+        scores,
+        order=[*first, *(place for place in scores.order if place not in first)],
+        score=score,
+        answers=answers,
+        relevance=relevance(strengths + lift),
+        signals={**scores.signals, SUBJECTS: lift},
     )

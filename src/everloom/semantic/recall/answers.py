@@ -117,6 +117,8 @@ def arranged(question: str, found: Sequence[RecalledHit], now: datetime) -> list
     `now` is in the workspace's time zone, which decides when a day or a year ends.
     """
     ranked = sorted(found, key=lambda each: (not each.fits, _is_general(each)))
+    if ranked and ranked[0].hit.leads:
+        return ranked
     statements = [_statement(each, now) for each in ranked]
     held = present_state(question, statements, _end_of_the_time_asked_for(question, now))
     if held is None:
