@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -108,7 +108,9 @@ def _installed() -> Path:
     return Path(found.submodule_search_locations[0])
 
 
+@cache
 def _read(folder: Path) -> _Loaded:
+    """Read the files, once for all memories that this process opens."""
     from safetensors import safe_open  # noqa: PLC0415 - slow to import
     from tokenizers import Tokenizer  # noqa: PLC0415 - slow to import
 
