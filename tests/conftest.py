@@ -52,7 +52,7 @@ for _name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOM
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# No server of a test has a certificate that the world trusts, and loading all of the world's would take each HTTP client
+# No server of a test has a certificate that the world trusts, and loading all of the world's would take an HTTP client
 # longer than most of its requests.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
