@@ -11,6 +11,7 @@ import pytest
 from mcp import Client
 
 from everloom.loom import open_loom
+from tests.forking import Popen
 from tests.patience import finish, reading, run
 from tests.surfaces.mcp.ground import PROGRAM, SETTINGS, call, environment, over_stdio, refusal
 from tests.surfaces.mcp.journey import walk_core, walk_upkeep
@@ -61,7 +62,7 @@ def test_nothing_but_the_protocol_is_written_to_stdout_and_the_end_of_input_ends
     lines.append(json.dumps({"jsonrpc": "2.0", "id": "a\u2028b\u0085c", "method": "ping", "params": {}}))
     command = [*PROGRAM, "mcp", "--json", "--store", f"sqlite://{store}"]
     piped: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command, text=True, env=environment(tmp_path), **piped) as process:
+    with Popen(command, text=True, env=environment(tmp_path), **piped) as process:
         assert process.stdin
         assert process.stdout
         process.stdin.write("\n".join(lines) + "\n")
@@ -80,6 +81,6 @@ def test_nothing_but_the_protocol_is_written_to_stdout_and_the_end_of_input_ends
 
 def test_an_unknown_toolset_ends_the_command_with_a_hint(tmp_path: Path, store: Path) -> None:
     command = [*PROGRAM, "mcp", "--tools", "everything", "--store", f"sqlite://{store}"]
-    done = run(command, env=environment(tmp_path))
+    done = run(command, start=Popen, env=environment(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert "semantic-full" in done.stderr
