@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 ADAPTERS ?= .venv-adapters
-WORKERS ?= 2
+# Twice as many as there are cores: tests wait for processes and servers as long as they compute.
+WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n < 4 ? 2 * n : 8)))
 PYTEST_ARGS ?=
 CLIENTS ?= $(HOME)/.cache/everloom-clients
 CLIENT_PACKAGES := @anthropic-ai/claude-code @openai/codex @google/gemini-cli opencode-ai @qwen-code/qwen-code @github/copilot

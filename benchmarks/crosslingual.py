@@ -22,7 +22,7 @@ from everloom.models.noise import script_of
 from everloom.models.providers import ProviderAccess, make_embedder
 
 FILE = Path(__file__).with_suffix(".json")
-DEFAULT = ("static:wordllama-256", "local:minilm-l6", "local:use-multilingual")
+DEFAULT = ("static:multilingual-384", "static:wordllama-256", "local:minilm-l6", "local:use-multilingual")
 
 Rows = npt.NDArray[np.float32]
 ByLanguage = dict[str, Rows]

@@ -27,7 +27,6 @@ from hypothesis import HealthCheck, settings
 
 from everloom.clock import ManualClock, SystemClock
 from everloom.loom import Loom, Workspace
-from everloom.models.static import embed as static
 from everloom.store import Store, open_store
 from everloom.store.postgresql.migrating import distribute
 from tests.citus import NODES, PREFIX, CitusCluster
@@ -52,6 +51,11 @@ for _name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOM
 # Some images forbid Python to keep its bytecode. Then every program that a test starts would compile the package anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# No server of a test has a certificate that the world trusts, and loading all of the world's would take an HTTP client
+# longer than most of its requests.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = os.devnull
 
 # Times vary on shared machines, so no deadline.
 _common: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -122,15 +126,6 @@ def _shares_with_its_module(item: pytest.Item) -> bool:
 def pytest_collection_finish() -> None:
     """Keep the garbage collector from what lives as long as the run: thousands of tests, and all modules."""
     gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_embedder() -> Iterator[None]:
-    """Load the offline embedder once for all tests of a worker: it is the real one, and it keeps no state."""
-    shared = static.StaticEmbedder()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(static, "StaticEmbedder", lambda: shared)
-        yield
 
 
 def _unavailable(error: EngineUnavailable) -> NoReturn:

@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import socket
 import subprocess
@@ -20,21 +21,31 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, AnyStr, NoReturn
 
+import everloom
+from everloom.kernel.search.question import ask
+from everloom.models.embed import EmbeddingTask
+from everloom.models.static.embed import StaticEmbedder
+from everloom.store.statements import statements
+from everloom.wiring.faculties import FACULTIES
+
 ROOT = Path(__file__).resolve().parents[1]
-# What programs of ours import sooner or later, and what tests run in processes of their own.
+# What programs of ours import sooner or later, beside our own modules, and what tests run in processes of their own.
 IMPORTS = (
     "anthropic",
-    "everloom.surfaces.api",
-    "everloom.surfaces.cli.commands",
-    "everloom.surfaces.mcp.app",
+    "anyio._backends._asyncio",
+    "rich.logging",
+    "safetensors",
     "tests.store.nursery",
-    "uvicorn",
+    "tokenizers",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
+    "uvicorn.protocols.websockets.auto",
 )
 # PR_SET_CHILD_SUBREAPER of prctl(2).
 SUBREAPER = 36
@@ -115,8 +126,9 @@ def _forked(said: dict[str, Any], files: list[int]) -> int:
 def main() -> None:
     """Fork for every request, and be what it asks for in the fork."""
     asked = socket.socket(fileno=os.dup(0))
-    for name in IMPORTS:
+    for name in (*IMPORTS, *_own_modules()):
         importlib.import_module(name)
+    _warm()
     gc.freeze()
     while True:
         word, files, _, _ = socket.recv_fds(asked, 1, 4)
@@ -137,6 +149,23 @@ def main() -> None:
         os.waitpid(between, 0)
         for each in (held, release, *files):
             os.close(each)
+
+
+def _own_modules() -> Iterator[str]:
+    """List all modules of ours but those that need what is not installed here."""
+    for each in pkgutil.walk_packages(everloom.__path__, "everloom."):
+        if not each.name.startswith("everloom.surfaces.adapters.") and each.name != "everloom.__main__":
+            yield each.name
+
+
+def _warm() -> None:
+    """Make once what every program keeps that has made it."""
+    for engine in ("sqlite", "postgresql"):
+        statements(engine)
+    for faculty in FACULTIES.values():
+        assert faculty.verbs
+    StaticEmbedder().embed(["Who sails?"], EmbeddingTask.QUERY)
+    ask("Who sails?", 0)
 
 
 def _become(files: list[int]) -> int:

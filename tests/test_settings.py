@@ -126,7 +126,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert default_file().is_relative_to(tmp_path)
     settings, _ = load(environ={})
-    assert settings.embed.models == ("static:wordllama-256",)
+    assert settings.embed.models == ("static:multilingual-384",)
     assert settings.workspace.name == "default"
     assert settings.store.url.startswith("sqlite://")
 

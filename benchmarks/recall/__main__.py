@@ -13,7 +13,6 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,7 +56,8 @@ class Asked(NamedTuple):
 def ask_all(story: Mapping[str, Any], loom: Loom, clock: ManualClock) -> list[Asked]:
     """Store the memories of a story in a workspace of its own, and ask its questions."""
     ids: dict[str, int] = {}
-    for memory in story["memories"]:
+    # What an understanding rests on has to be there before it.
+    for memory in sorted(story["memories"], key=lambda each: "rests_on" in each):
         clock.advance(timedelta(minutes=1))
         session = loom.workspace(story["id"], session=memory.get("session", "first"))
         ids[memory["id"]] = _stored(session, memory, ids)
@@ -88,8 +88,10 @@ def _answer(workspace: Workspace, question: str) -> tuple[bool, list[int]]:
     if not isinstance(reply, QuestionRecall):
         held = reply.single_subject_understanding
         return held is not None, [held.id] if held else [each.id for each in reply.recent_observations]
-    best = [reply.best_answer] if reply.best_answer else []
-    return bool(best), [each.id for each in chain(best, reply.supporting, reply.nearest)]
+    best = reply.best_answer
+    # What held before is named inside the answer, with its dates.
+    named = [best.id, *(each.id for each in (*best.earlier, *best.contradicts))] if best else []
+    return best is not None, [*named, *(each.id for each in (*reply.supporting, *reply.nearest))]
 
 
 def _association(workspace: Workspace, topic: str) -> tuple[bool, list[int]]:

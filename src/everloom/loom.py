@@ -42,7 +42,7 @@ from everloom.store.engine import refuse_write
 from everloom.store.migrations import latest_version
 from everloom.wiring.places import Places, RemovedWorkspace
 from everloom.wiring.policies import MIND_TASKS, Later, access, basis_of, bounds_of, policy_of, thinking_of
-from everloom.wiring.ports import ARCHIVE, Neighbours, OneSoul
+from everloom.wiring.ports import ARCHIVE, LEADING, Neighbours, OneSoul
 from everloom.wiring.wire.protocol import is_remote
 from everloom.workspace import Workspace
 
@@ -113,7 +113,7 @@ class Loom:
         self._access = access(settings)
         self.embedding = Embedding(self.store, make_embedder(settings.embed.models, access=self._access, clock=clock))
         self.index = Index(self.embedding, Screen(settings.review.secrets), AGENT)
-        self.finder = Finder(self.store, self.embedding, clock, ARCHIVE)
+        self.finder = Finder(self.store, self.embedding, clock, ARCHIVE, LEADING)
         self.holder = this_holder()
         self.work = Work(self.store, clock, holder=self.holder)
         self.running = RunningJobs(self.store, clock, self.holder)

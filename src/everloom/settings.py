@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
@@ -58,13 +58,16 @@ def local_zone() -> str:
         # On Linux and macOS a link into the time zone database; a copied file has no name, and UTC is then the guess.
         parts = Path("/etc/localtime").resolve().parts
         zone = "/".join(parts[parts.index("zoneinfo") + 1 :]) if "zoneinfo" in parts else ""
-    return zone if zone in _zones() else "UTC"
+    return zone if _is_zone(zone) else "UTC"
 
 
 @cache
-def _zones() -> frozenset[str]:
-    # Listing them reads the whole database, which takes far longer than all other settings together.
-    return frozenset(available_timezones())
+def _is_zone(name: str) -> bool:
+    """Return whether there is such a time zone, without listing them all, which reads the whole database."""
+    try:
+        return bool(name and ZoneInfo(name))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
 
 
 def data_directory() -> Path:
@@ -140,9 +143,9 @@ class EmbedSettings(Section):
     """The models that turn text into vectors."""
 
     models: _Parted = Field(
-        default=("static:wordllama-256",),
-        description="embedders in order of preference: static:wordllama-256, local:minilm-l6, local:use-multilingual, "
-        "fastembed:MODEL, ollama:MODEL, openai:MODEL",
+        default=("static:multilingual-384",),
+        description="embedders in order of preference: static:multilingual-384, static:wordllama-256, local:minilm-l6, "
+        "local:use-multilingual, fastembed:MODEL, ollama:MODEL, openai:MODEL",
         min_length=1,
     )
 
@@ -569,7 +572,7 @@ def variable(name: str) -> str | None:
 
 def from_environment(env: Mapping[str, str]) -> dict[str, Any]:
     """Read `EVERLOOM_SECTION_NAME` and the key variables of the providers; an unknown name is an error."""
-    known = {_variable_of(name): name for name in known_names()}
+    known = {_variable_of(name): name for name in _meanings()}
     # An empty variable counts as unset: shells and container files unset a variable that way.
     given = {name: value for name, value in env.items() if value}
     ignored = {f"{PREFIX}CONFIG", *map(_variable_of, _RETIRED)}
@@ -595,14 +598,20 @@ def _is_foreign(name: str, value: str) -> bool:
     return _FOREIGN_VARIABLE.match(name) is not None or value.startswith(("tcp://", "udp://"))
 
 
-def known_names() -> list[str]:
-    """List every setting by its dotted name."""
-    return [
-        f"{section}.{key}"
+@cache
+def _meanings() -> dict[str, str]:
+    """List every setting by its dotted name, each with what it means."""
+    return {
+        f"{section}.{key}": own.description or ""
         for section, field in Settings.model_fields.items()
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
-        for key in field.annotation.model_fields
-    ]
+        for key, own in field.annotation.model_fields.items()
+    }
+
+
+def known_names() -> list[str]:
+    """List every setting by its dotted name."""
+    return [*_meanings()]
 
 
 def validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings:
@@ -610,7 +619,7 @@ def validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings
     tree: dict[str, Any] = {}
     for name, value in values.items():
         section, _, key = name.partition(".")
-        if name not in known_names():
+        if name not in _meanings():
             near = get_close_matches(name, known_names(), 1)
             meant = f"did you mean {near[0]}? " if near else ""
             hint = f"{meant}`everloom config` lists them; this one is set in {sources[name]}"
@@ -629,11 +638,9 @@ def validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings
 def _origins(settings: Settings, sources: Mapping[str, str]) -> list[SettingOrigin]:
     """List every value and where it came from; of a secret only whether it is set."""
     found = []
-    for name in known_names():
+    for name, meaning in _meanings().items():
         section, key = name.split(".", 1)
-        part = getattr(settings, section)
-        value = getattr(part, key)
+        value = getattr(getattr(settings, section), key)
         shown = ("set" if value else "not set") if section == "secrets" else value
-        meaning = type(part).model_fields[key].description or ""
         found.append(SettingOrigin(name, shown, sources.get(name, "default"), meaning))
     return found

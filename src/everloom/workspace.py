@@ -192,18 +192,33 @@ class Workspace:
         return preview(self.op, estimate)
 
     def search(
-        self, cue: str, *, limit: int = 10, within: Scope = EVERYTHING, recipe: Recipe = DEFAULT
+        self,
+        cue: str,
+        *,
+        limit: int = 10,
+        within: Scope = EVERYTHING,
+        recipe: Recipe = DEFAULT,
+        fits_only: bool = False,
     ) -> Sequence[Hit]:
-        """Search all memories for `cue`, best match first."""
-        return self.find(cue, limit=limit, within=within, recipe=recipe).hits
+        """Search all memories for `cue`, best match first; with `fits_only`, only for what answers it."""
+        return self.find(cue, limit=limit, within=within, recipe=recipe, fits_only=fits_only).hits
 
     @measured(READS)
-    def find(self, cue: str, *, limit: int = 10, within: Scope = EVERYTHING, recipe: Recipe = DEFAULT) -> Findings:
+    def find(
+        self,
+        cue: str,
+        *,
+        limit: int = 10,
+        within: Scope = EVERYTHING,
+        recipe: Recipe = DEFAULT,
+        fits_only: bool = False,
+    ) -> Findings:
         """Search like `search`, and also report what could not be searched."""
         if others := other_kinds(within.kinds or ()):
             with self.op.read() as unit:
                 check_kinds(unit, others)
-        return self.loom.finder.search(self.info.id, cue, limit=limit, within=within, recipe=recipe)
+        finder = self.loom.finder
+        return finder.search(self.info.id, cue, limit=limit, within=within, recipe=recipe, fits_only=fits_only)
 
     @measured(READS)
     def show(self, item_id: int) -> Shown:

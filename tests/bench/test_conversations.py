@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from everloom.bench.conversations import joined, read_conversations
+from everloom.bench.conversations import divided, joined, read_conversations
+from everloom.bench.systems import said
 from everloom.errors import Rejected
 from everloom.imports.formats.locomo import said_when
+from everloom.kernel.verbs import LONGEST_TEXT
 
 SAID = [
     ("Ana", "I bought a red kayak in Lisbon."),
@@ -112,3 +115,16 @@ def test_joined_turns_keep_every_word_both_speakers_and_the_evidence(tmp_path: P
     assert [turn.others for turn in long.turns] == [("Ben",), ("Ben",), ()]
     assert [question.evidence for question in long.questions] == [{"D1:1", "D1:3"}]
     assert joined(talk, 1) == talk
+
+
+def test_a_long_turn_is_divided_at_paragraphs_and_nothing_of_it_is_lost(tmp_path: Path) -> None:
+    (talk,) = read(tmp_path, sample())
+    assert divided(talk) == talk
+    page = "The kayak is red.\n\n"
+    first, *rest = talk.sessions[0]
+    long = replace(talk, sessions=((replace(first, text=page * 20_000), *rest), *talk.sessions[1:]))
+    parts = [turn for turn in divided(long).turns if turn.id == first.id]
+    assert len(parts) == 2
+    assert all(len(said(each)) <= LONGEST_TEXT and each.text.endswith("red.") for each in parts)
+    assert "".join(each.text for each in parts).count("The kayak") == 20_000
+    assert (divided(long).divided_turns, len(divided(long).session_of)) == (1, len(talk.session_of))

@@ -58,7 +58,12 @@ def test_questions_are_read_from_lines_and_from_a_list(tmp_path: Path) -> None:
         ({"question": "x", "ids": ["7"]}, "line 2: ids must be whole numbers"),
         ({"question": "x", "ids": [True]}, "line 2: ids must be whole numbers"),
         ({"question": "x", "phrase": "y"}, "line 2: there is no field 'phrase'"),
-        ({"question": "x", "unknown": "yes"}, "line 2: category is a text, and unknown is true or false"),
+        ({"question": "x", "unknown": "yes"}, "line 2: unknown is true or false"),
+        ({"question": "x", "known": 1}, "line 2: known is true or false"),
+        ({"question": "x", "pair": ["Ann"]}, "line 2: a pair has two subjects or more"),
+        ({"question": "x", "ids": 3, "within": 0}, "line 2: within must be a whole number from 1 to 100"),
+        ({"question": "x", "pair": ["Ann", "Bo"], "within": 1}, "line 2: within is for what must be found"),
+        ({"question": "x", "unknown": True, "known": True}, "line 2: it is unknown, so"),
         ({"question": "x", "unknown": True, "ids": 3}, "line 2: it is unknown, so"),
     ],
 )
@@ -119,9 +124,57 @@ def test_the_unknown_is_right_if_nothing_fits(workspace: Workspace, ids: dict[st
     assert (oak.fits, oak.is_right) == (True, False)
 
 
+def test_what_is_known_is_right_if_something_answers_among_the_first(workspace: Workspace, ids: dict[str, int]) -> None:
+    del ids
+    oak, japan = ask_own(
+        workspace,
+        [
+            OwnQuestion(question="What did the oak for the mast step cost?", known=True, within=1),
+            OwnQuestion(question="Who is the prime minister of Japan?", known=True),
+        ],
+        depth=5,
+    )
+    assert (oak.is_present, oak.is_right) == (True, True)
+    assert (japan.is_present, japan.is_right, japan.lacks) == (False, False, "an answer")
+
+
+def test_how_deep_something_may_stand_is_said_for_one_question(workspace: Workspace, ids: dict[str, int]) -> None:
+    asked = OwnQuestion(question="What did the oak for the mast step cost?", ids=(ids["oak"], ids["Ann"]))
+    deep, first = ask_own(workspace, [asked, replace(asked, within=1)], depth=10)
+    assert deep.is_right
+    assert (first.ranks, first.missing) == ((1,), (ids["Ann"],))
+    (wide,) = ask_own(workspace, [replace(asked, within=10)], depth=1)
+    assert wide.is_right
+
+
+def test_a_pair_is_right_if_what_is_understood_of_both_comes_first(workspace: Workspace, ids: dict[str, int]) -> None:
+    del ids
+    semantic = workspace.semantic
+    text = "Maya and Ann are sisters and call each other every Sunday."
+    semantic.create_understanding(["Maya", "Ann"], text, "They are sisters.")
+    semantic.add_alias("Ann", "Annie")
+    question = "How are Maya and Ann related, as sisters?"
+    right, alias, other, unknown = ask_own(
+        workspace,
+        [
+            OwnQuestion(question=question, pair=("Maya", "Ann")),
+            OwnQuestion(question=question, pair=("Annie", "Maya")),
+            OwnQuestion(question=question, pair=("Maya", "oak")),
+            OwnQuestion(question=question, pair=("Maya", "Zoe")),
+        ],
+        depth=5,
+    )
+    assert (right.leads, alias.leads) == (True, True)
+    assert (other.leads, other.lacks, unknown.leads) == (False, "first: Maya and oak", False)
+    found = report([right, other], Demands(paired=0.6), depth=5)
+    assert (found.paired, found.found) == (0.5, None)
+    assert found.unmet == ("paired 0.500, demanded 0.600",)
+
+
 def test_asking_writes_nothing(workspace: Workspace, ids: dict[str, int], store_url: str) -> None:
     before = dump(store_url, workspace.info.id)
-    ask_own(workspace, [OwnQuestion(question="Where does Maya live?", ids=(ids["Maya"],))], depth=10)
+    asked = OwnQuestion(question="Where does Maya live?", ids=(ids["Maya"],), known=True, pair=("Maya", "Ann"))
+    ask_own(workspace, [asked], depth=10)
     assert dump(store_url, workspace.info.id) == before
 
 
@@ -137,7 +190,7 @@ def test_a_run_is_summed_up_in_all_and_by_category() -> None:
     assert (found.found, found.answered, found.silent) == (0.5, 0.5, 0.5)
     assert (found.quality["recall@5"], found.quality["mrr"]) == (0.5, 0.5)
     assert "recall@20" not in found.quality
-    assert [(each["category"], each["found"]) for each in found.categories] == [("a", 1.0), ("b", 0.0)]
+    assert [(each["category"], each["right"]) for each in found.categories] == [("a", 1.0), ("b", 0.0)]
     assert found.failed == (MISSED, TALKATIVE)
     assert found.separation is not None
     assert found.separation.auroc == 1.0

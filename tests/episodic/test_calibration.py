@@ -45,7 +45,7 @@ def test_thresholds_are_found_kept_and_used(being: Episodic, loom: Loom, store_u
     tried = being.calibrate(passages(cues), keep=False)
     assert not tried.kept
     found = being.calibrate(passages(cues))
-    assert found.model == "static:wordllama-256"
+    assert found.model == "static:multilingual-384"
     assert found.recall.right > 0.9
     assert found.recall.wrong < 0.4
     assert found.after.recall == found.recall.threshold == tried.recall.threshold
@@ -78,7 +78,7 @@ def test_what_is_remembered_can_be_calibrated_on(being: Episodic) -> None:
 
 @pytest.mark.promise("episodic.calibration")
 def test_recall_with_the_shipped_thresholds_returns_neither_everything_nor_nothing(being: Episodic) -> None:
-    assert "static:wordllama-256" in shipped_thresholds()
+    assert "static:multilingual-384" in shipped_thresholds()
     remember(being, *SAILING, *BILLING)
     own = ["Who repaired the mast?", "Did we paint the boat?", "What was released?", "Was the billing service down?"]
     strange = ["What is the capital of Mongolia?", "How long do I boil an egg?", "Translate good morning into Finnish."]

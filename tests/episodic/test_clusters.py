@@ -112,7 +112,6 @@ def test_clusters_that_drifted_are_sorted_anew_with_the_next_new_scene(being: Ep
     sailing = remember(being, *SAILING, *(f"{each} at dawn" for each in SAILING))
     billing = remember(being, *BILLING, *(f"{each} again" for each in BILLING))
     homes = {item: row["cluster_id"] for item, row in life_of(store_url).items()}
-    assert step(being, "split").counts["redone"] == 0
     boats, bills = (Counter(homes[item] for item in items).most_common(1)[0][0] for items in (sailing, billing))
     astray = {
         bills: [item for item in sailing if homes[item] == boats][::2],

@@ -118,5 +118,6 @@ def test_search_uses_the_noise_that_a_calibration_measured(being: Episodic, loom
     with loom.store.read(0) as unit:
         assert loom.embedding.ask_noise(unit, model, ASKED)() == (measured.mean, measured.spread)
         # Nothing was measured in Arabic, so what is known of the model stays.
-        assert loom.embedding.ask_noise(unit, model, "من أصلح سارية القارب؟")()[0] > 0.7
-        assert loom.embedding.ask_noise(unit, model, "Wer hat den Mast vom Boot repariert?")()[0] > before[0]
+        known = loom.embedding.chain.traits.noise_by_script
+        assert loom.embedding.ask_noise(unit, model, "من أصلح سارية القارب؟")() == known["arabic"]
+        assert loom.embedding.ask_noise(unit, model, "Wer hat den Mast vom Boot repariert?")() == known["latin"]

@@ -17,7 +17,7 @@ from typing import Any
 from everloom.graph import Graph
 from everloom.graph.files.disk import Disk
 from everloom.models.embed import EmbeddingTask
-from everloom.models.static import embed as static
+from everloom.models.static.multilingual import MultilingualStaticEmbedder
 from everloom.store.postgresql.unit import PostgresUnit
 from everloom.store.sqlite.unit import SqliteUnit
 from tests.graph.ground import keep, open_with
@@ -86,9 +86,7 @@ def perform(url: str, directory: str, source: str, operation: str, step: int) ->
 
 def main() -> None:
     """Fork a worker for each command, and say when it has ended."""
-    embedder = static.StaticEmbedder()
-    embedder.embed(["warm"], EmbeddingTask.DOCUMENT)
-    static.StaticEmbedder = lambda: embedder  # type: ignore[assignment, misc]
+    MultilingualStaticEmbedder().embed(["warm"], EmbeddingTask.DOCUMENT)
     with tempfile.TemporaryDirectory() as folder, open_with(f"sqlite:///{folder}/loom.db", Path(folder) / "g") as loom:
         # Whatever is loaded when it is first used is loaded here, once.
         keep(loom.workspace().graph, "Warm", connect=True)

@@ -101,7 +101,7 @@ def test_settings_of_a_directory_are_honoured(
     # An embedder that does not answer would only slow everything down.
     said = told()
     assert "embed.models was not taken from its _config.json, because the embedder does not answer" in said
-    assert f"`everloom config set embed.models ollama:{MODEL},static:wordllama-256` does" in said
+    assert f"`everloom config set embed.models ollama:{MODEL},static:multilingual-384` does" in said
     assert "graph.auto_commit was taken from its _config.json: false" in said
     assert "contains an API key, which was not imported" in said
     with ScriptedServer() as server:
@@ -112,7 +112,7 @@ def test_settings_of_a_directory_are_honoured(
         # Its vectors were made by the model that is preferred now.
         assert answer["vectors"] == len(original.memories)
         config_now = run("graph", "config")["result"]
-        assert config_now["embed_models"] == [f"ollama:{MODEL}", "static:wordllama-256"]
+        assert config_now["embed_models"] == [f"ollama:{MODEL}", "static:multilingual-384"]
         assert (config_now["auto_commit"], config_now["known_projects"]) == (False, ["homelab", "major-domo"])
     # What was decided here stays, whatever other directories say.
     file.write_text(json.dumps({**config, "ollama_model": "another"}))

@@ -28,11 +28,11 @@ import os, random, signal, sys, time
 from everloom.clock import SystemClock
 from everloom.imports import take_in
 from everloom.models.embed import EmbeddingTask
-from everloom.models.static import embed as static
+from everloom.models.static import multilingual as static
 from tests.store.ground import open_at
-shared = static.StaticEmbedder()
+shared = static.MultilingualStaticEmbedder()
 shared.embed(["loaded"], EmbeddingTask.DOCUMENT)
-static.StaticEmbedder = lambda: shared
+static.MultilingualStaticEmbedder = lambda: shared
 chance = random.Random(7)
 for _ in range(int(sys.argv[3])):
     (heard, said), (waits, goes_on) = os.pipe(), os.pipe()

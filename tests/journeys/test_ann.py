@@ -48,4 +48,4 @@ async def test_what_is_remembered_during_a_pass_is_still_pending_after_it(store_
                 expected_version=page["understanding"]["version"],
             )
             assert (await a("orient"))["pending_consolidation_count"] == 0
-            assert "unlinked_observations" not in await a("get_consolidation_report")
+            assert (await a("get_consolidation_report"))["unlinked_observations"] == []

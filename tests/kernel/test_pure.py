@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from everloom.errors import Rejected
 from everloom.kernel.embedding import SITUATED, situated
 from everloom.kernel.lifecycle import DYING, Access, Vigour, strength_after_days, strength_after_patrols, vigour
-from everloom.kernel.search.answers import Evidence, answers, telling_shares
+from everloom.kernel.search.answers import Evidence, bearing, telling_shares
 from everloom.kernel.search.bias import Circumstances, applied, factors, ordered, strength, worth
-from everloom.kernel.search.diversity import Candidate, fold
 from everloom.kernel.search.fusion import (
     MOST_TERMS,
+    Candidate,
     Corpus,
     Usual,
+    fold,
     lacking,
     rarest,
     read_field,
@@ -29,6 +30,7 @@ from everloom.kernel.search.fusion import (
     telling,
     usual_words,
 )
+from everloom.kernel.search.judging.judge import likely
 from everloom.kernel.search.recipe import Bias
 from everloom.kernel.search.score import usage
 from everloom.kernel.texts import (
@@ -301,14 +303,14 @@ def test_circumstance_never_lifts_a_worse_answer_over_a_better_one(cases: list[t
 
 @pytest.mark.promise("search.ties")
 def test_circumstance_orders_what_answers_about_equally_well() -> None:
-    likely, ids = np.array([0.9, 0.9, 0.9]), np.arange(3)
+    answers, ids = np.array([0.9, 0.9, 0.9]), np.arange(3)
     fresh = {"recency": np.array([1.0, 1.25, 1.0])}
-    assert ordered(np.array([5.0, 4.8, 1.0]), likely, ids, fresh, Bias())[0] == [1, 0, 2]
-    assert ordered(np.array([5.0, 3.5, 1.0]), likely, ids, fresh, Bias())[0] == [0, 1, 2]
+    assert ordered(np.array([5.0, 4.8, 1.0]), answers, ids, fresh, Bias())[0] == [1, 0, 2]
+    assert ordered(np.array([5.0, 3.5, 1.0]), answers, ids, fresh, Bias())[0] == [0, 1, 2]
 
 
 @pytest.mark.promise("search.answers")
-def test_whether_a_text_answers_does_not_depend_on_the_others() -> None:
+def test_how_far_a_text_bears_on_a_question_does_not_depend_on_the_others() -> None:
     weights = telling_shares(("maya", "live"), frozenset({"maya"}), Corpus(100, 900, 0, {"maya": 40, "live": 9}))
     assert weights.sum() == pytest.approx(1.0)
     rows = np.array([[True, True], [True, False], [False, False]])
@@ -317,7 +319,7 @@ def test_whether_a_text_answers_does_not_depend_on_the_others() -> None:
         chosen = list(places)
         cosine = np.array([0.5, 0.3, 0.05])[chosen]
         case = Evidence(rows[chosen], rows[chosen], cosine, cosine, np.ones(len(chosen)))
-        return [float(likely) for likely in answers(case, weights, Usual(0.07, 0.09))]
+        return [float(each) for each in likely(bearing(case, weights, Usual(0.07, 0.09)))]
 
     both = judged(0, 1, 2)
     assert [*judged(0), *judged(1), *judged(2)] == both
@@ -333,7 +335,7 @@ def test_cosines_decide_where_the_embedder_separates_and_words_where_it_does_not
     def judged(held: int, cosine: float, noise: Usual) -> float:
         rows = np.arange(4)[None, :] < held
         case = Evidence(rows, rows, np.array([cosine]), np.array([cosine]), np.array([0.1]))
-        return float(answers(case, weights, noise)[0])
+        return float(likely(bearing(case, weights, noise))[0])
 
     clear, blind = Usual(0.07, 0.09), Usual(0.6, 0.07)
     # A long text holds half of the words of many a question by chance.

@@ -20,7 +20,7 @@ from everloom.kernel.work.holder import this_holder
 from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.conversation.queue import Queue
 from everloom.models.embed import EmbeddingTask
-from everloom.models.static import embed as static
+from everloom.models.static.multilingual import MultilingualStaticEmbedder
 from tests.mind.acting import act
 from tests.mind.worlds import conversation_in, elsewhere, open_place, setup_of
 from tests.patience import wait_until
@@ -63,9 +63,7 @@ def warm(server_url: str) -> None:
 
 def main() -> None:
     """Fork a process for each command, and say its process id."""
-    embedder = static.StaticEmbedder()
-    embedder.embed(["warm"], EmbeddingTask.DOCUMENT)
-    static.StaticEmbedder = lambda: embedder  # type: ignore[assignment, misc]
+    MultilingualStaticEmbedder().embed(["warm"], EmbeddingTask.DOCUMENT)
     warm(sys.argv[1])
     # Nobody asks how they ended, and the dead are to be seen as dead at once.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

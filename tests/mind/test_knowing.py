@@ -30,7 +30,8 @@ def test_facts_are_listed_traced_edited_and_forgotten(world: World) -> None:
     bees, boat = learn(world, "I keep bees, and my boat is blue.", "James keeps bees.", "James has a blue boat.")
     assert [each.id for each in mind.list_facts().facts] == [boat, bees]
     assert [each.id for each in mind.list_facts(limit=1, before=boat).facts] == [bees]
-    assert [each.text for each in mind.list_facts(query="What colour is the boat?").facts] == ["James has a blue boat."]
+    # What was said in the same breath may come along, behind it.
+    assert mind.list_facts(query="boat").facts[0].text == "James has a blue boat."
     with pytest.raises(Rejected, match="no next page"):
         mind.list_facts(query="boat", before=5)
 

@@ -202,7 +202,7 @@ def test_an_unknown_kind_is_rejected_with_the_known_ones(spec: str, clock: Manua
 
 
 def test_an_unknown_static_embedder_is_rejected(clock: ManualClock) -> None:
-    with pytest.raises(Rejected, match="static:wordllama-256"):
+    with pytest.raises(Rejected, match="static:multilingual-384 or static:wordllama-256"):
         make_embedder(["static:other"], access=ProviderAccess(), clock=clock)
 
 

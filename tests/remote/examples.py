@@ -229,7 +229,7 @@ JOBS: dict[str, Example] = {
 }
 
 ITEMS: dict[str, Example] = {
-    "search": lambda w, _: w.find("who sails?", limit=3),
+    "search": lambda w, _: w.find("who sails?", limit=3, fits_only=True),
     "show": lambda w, got: w.show(got["item"]),
     "why": lambda w, got: w.why(got["item"]),
     "events": lambda w, _: w.events(limit=5),

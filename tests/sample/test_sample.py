@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from everloom.kernel.operation import Operation
 from everloom.loom import Loom, open_loom
 from everloom.sample import DESCRIPTION, SAMPLE_NAME, Sample, make_sample
+from everloom.semantic.results import QuestionRecall
 from everloom.settings import Settings
 from everloom.surfaces.page.forms import FORM_COOKIE, FORM_FIELD
 from everloom.surfaces.page.routes import page_routes
@@ -152,3 +153,16 @@ def test_one_click_on_the_page_makes_the_sample(tmp_path: Path) -> None:
         with TestClient(app) as client:
             client.get("/sign-in")
             assert client.post("/sample", data={FORM_FIELD: client.cookies[FORM_COOKIE]}).status_code == 403
+
+
+@pytest.mark.promise("trust.subjects-first")
+def test_a_question_about_two_people_of_the_sample_leads_with_how_they_stand(store_url: str) -> None:
+    settings = settings_of(store_url)
+    make_sample(settings, NOW)
+    with open_loom(settings=settings) as loom:
+        for question in ("Mara and Ivo", "How do Ivo and Mara get along?", "Ivo × Mara"):
+            answer = loom.workspace(SAMPLE_NAME).semantic.recall(question)
+            assert isinstance(answer, QuestionRecall)
+            assert answer.best_answer is not None
+            assert answer.best_answer.content.startswith("Ivo teaches Mara woodwork")
+            assert all(each.answers <= answer.best_answer.confidence for each in answer.supporting)

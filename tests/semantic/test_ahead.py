@@ -34,7 +34,7 @@ CORRECTIONS = {
     "Nora": ("Where does Nora live?", "Nora lives in Bergen.", "Nora lives in Turku."),
     "Ivo": ("What is Ivo's car?", "Ivo's car is a red Volvo.", "Ivo's car is a grey Skoda now."),
     "Petra": ("Petra bicycle colour", "Petra's bicycle colour is red.", "Petra's bicycle colour is grey."),
-    "Jonas": ("Wo arbeitet Jonas?", "Jonas arbeitet bei Siemens.", "Jonas arbeitet inzwischen bei Bosch."),
+    "Jonas": ("Wo arbeitet Jonas?", "Jonas arbeitet bei Siemens.", "Jonas arbeitet jetzt bei Bosch."),
     "Lucía": ("¿Dónde vive Lucía?", "Lucía vive en Lugo.", "Lucía vive ahora en Cádiz."),
 }
 

@@ -181,3 +181,15 @@ def test_as_of_an_earlier_date_evidence_is_covered_by_what_was_understood_then(
     with loom.store.read(workspace.info.id) as unit:
         covers = [row["cover_id"] for row in unit.all("words.cover_of", ids=[kept.id], as_of=to_micros(then))]
     assert covers == [first.id]
+
+
+@pytest.mark.promise("search.context-at-question")
+def test_what_one_pass_understands_lends_no_words_to_what_it_understands_next(loom: Loom, mind: Semantic) -> None:
+    for name in ("Ivo", "Maya"):
+        mind.remember([name], f"{name} works at the harbour.")
+    mind.create_understanding(["Ivo"], "Ivo collects brass sextants.", "Ivo")
+    mind.create_understanding(["Maya"], "Maya is shy of strangers.", "Maya")
+    hits = loom.workspace("james").search("Who collects brass sextants?")
+    assert hits[0].text == "Ivo collects brass sextants."
+    assert all("sextants" not in hit.words_around for hit in hits if hit.kind == "understanding")
+    assert all(hit.signals["context"] == 0.0 for hit in hits if hit.kind == "understanding")

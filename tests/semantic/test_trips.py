@@ -126,3 +126,17 @@ def test_a_message_is_taken_in_few_round_trips(far: tuple[Loom, Trips]) -> None:
 
     assert cost(trips, receive) <= 5
     assert cost(trips, receive) <= 4
+
+
+def test_what_leads_is_asked_for_with_the_rest_and_for_a_pair_once_more(far: tuple[Loom, Trips]) -> None:
+    loom, trips = far
+    workspace = loom.workspace("james")
+    mind = workspace.semantic
+    mind.create_understanding(NAMES[:1], "She rows.", "She rows.")
+    mind.create_understanding(NAMES[:2], "They row together.", "They row together.")
+    usual = cost(trips, lambda _: workspace.search("Who rows in winter?"))
+    assert cost(trips, lambda _: workspace.search("How far does Ann0 row with Ann1?")) == usual
+    assert workspace.search("Who is Ann0?")[0].leads
+    assert cost(trips, lambda _: workspace.search("Who is Ann0?")) == usual
+    assert workspace.search("Ann1 and Ann0")[0].leads
+    assert cost(trips, lambda _: workspace.search("Ann1 and Ann0")) <= usual + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def boat(mind: Semantic) -> dict[str, int]:
     return {each.content: each.id for each in added}
 
 
-def ask(mind: Semantic, question: str, **how: int) -> QuestionRecall:
+def ask(mind: Semantic, question: str, **how: Any) -> QuestionRecall:
     """Recall a question."""
     answer = mind.recall(question, **how)
     assert isinstance(answer, QuestionRecall)

@@ -26,7 +26,7 @@ from everloom.kernel.journal import append_event, count_access
 from everloom.kernel.search import Standing
 from everloom.loom import Loom, Workspace
 from everloom.models.embed import EmbeddingTask
-from everloom.models.static import embed as static
+from everloom.models.static import multilingual as static
 from everloom.store import Unit, migrations
 from everloom.store.postgresql.unit import PostgresUnit
 from everloom.store.sqlite.unit import SqliteUnit
@@ -236,9 +236,9 @@ TASKS: dict[str, Callable[..., object]] = {
 
 def main() -> None:
     """Fork a writer for each command, and say its process id; an empty command waits for all of them to end."""
-    embedder = static.StaticEmbedder()
+    embedder = static.MultilingualStaticEmbedder()
     embedder.embed(["warm"], EmbeddingTask.DOCUMENT)
-    static.StaticEmbedder = lambda: embedder  # type: ignore[assignment, misc]
+    static.MultilingualStaticEmbedder = lambda: embedder  # type: ignore[assignment, misc]
     writers: list[int] = []
     say("ready")
     for line in sys.stdin:

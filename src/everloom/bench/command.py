@@ -85,18 +85,19 @@ def retrieval(invocation: Invocation, paths: tuple[Path, ...], door: DoorName, i
     Each conversation is also asked what it cannot answer. Uses a temporary SQLite file unless --store names another
     store.
     """
-    from everloom.bench.conversations import joined, read_conversations  # noqa: PLC0415  loads numpy
+    from everloom.bench.conversations import divided, joined, read_conversations  # noqa: PLC0415  loads numpy
     from everloom.bench.retrieval import ablate, evaluate  # noqa: PLC0415
 
     results, text = [], list[str | Table]()
     for path in paths:
-        conversations = [joined(each, count) for each in read_conversations(path)]
+        conversations = [divided(joined(each, count)) for each in read_conversations(path)]
         systems = (ablate if is_ablated else evaluate)(conversations, door, invocation.address)
         found = {
             "data": path.stem,
             "entered_as": door,
             "conversations": len(conversations),
-            "turns": sum(len(each.turns) for each in conversations),
+            "turns": sum(len(each.session_of) for each in conversations),
+            "divided_turns": sum(each.divided_turns for each in conversations),
             "answerable": sum(len(each.questions) for each in conversations),
             "not_answerable": sum(len(each.unanswerable) for each in conversations),
         }
@@ -120,20 +121,23 @@ _SHARE: dict[str, Any] = {"metavar": "SHARE", "type": click.FloatRange(0, 1), "s
 )
 @click.option("--found", help="The share of questions for which everything must be found.", **_SHARE, default=1.0)
 @click.option("--answered", help="The share of questions that must not be met with silence.", **_SHARE, default=0.0)
+@click.option("--present", help="The share of known questions that something must answer.", **_SHARE, default=1.0)
+@click.option("--paired", help="The share of pairs that must come first.", **_SHARE, default=1.0)
 @click.option("--silent", help="The share of unknown questions that must be met with silence.", **_SHARE, default=1.0)
-def own(invocation: Invocation, path: Path, depth: int, found: float, answered: float, silent: float) -> Answer:
+def own(invocation: Invocation, /, path: Path, depth: int, **demanded: float) -> Answer:
     """Ask your own questions of your own workspace, and fail unless enough of them are answered. Writes nothing.
 
     FILE holds one JSON object per question: {"question": "Where does Maya live?", "phrases": ["Porto"]}, with "ids"
-    instead of phrases, or with "unknown": true if the right answer is that nothing is known. Exits with 1 if a share
-    is not reached.
+    instead of phrases; with "known": true if anything must answer, "pair": ["Maya", "Ann"] if what is understood of how
+    they relate must come first, or "unknown": true if the right answer is that nothing is known. "within": 1 demands
+    the first place. Exits with 1 if a share is not reached.
     """
     from everloom.bench.own import Demands, ask_own, read_questions, report  # noqa: PLC0415  loads numpy
 
     questions = read_questions(path)
     with _existing(invocation) as workspace:
         answers = ask_own(workspace, questions, depth)
-    summary = report(answers, Demands(found, answered, silent), depth)
+    summary = report(answers, Demands(**demanded), depth)
     missed = "; ".join(summary.unmet)
     failure = EverloomError(missed, hint="the questions above were not answered as demanded") if missed else None
     return Answer(summary, own_tables(summary), failure)

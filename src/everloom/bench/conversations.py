@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,6 +17,8 @@ from typing import Any
 
 from everloom.errors import Rejected
 from everloom.imports.formats.locomo import dated_sessions
+from everloom.imports.storing import parts_of
+from everloom.kernel.verbs import LONGEST_TEXT
 
 _SEPARATED = re.compile(r"[^\w:.#-]+")
 # The categories are numbers in both formats. BEAM's questions also name the ability that they test.
@@ -36,7 +39,7 @@ _UNANSWERABLE = frozenset({5, 6})
 
 @dataclass(frozen=True, slots=True)
 class SampleTurn:
-    """One turn of a conversation; `others` are further speakers, if several turns were joined."""
+    """One turn of a conversation, or a part of a long one; `others` are further speakers, if several were joined."""
 
     id: str
     speaker: str
@@ -67,6 +70,11 @@ class SampleConversation:
     def turns(self) -> list[SampleTurn]:
         """List every turn in order."""
         return [turn for session in self.sessions for turn in session]
+
+    @property
+    def divided_turns(self) -> int:
+        """Count the turns that come in several parts."""
+        return sum(parts > 1 for parts in Counter(turn.id for turn in self.turns).values())
 
     @property
     def session_of(self) -> dict[str, int]:
@@ -126,6 +134,21 @@ def joined(conversation: SampleConversation, count: int) -> SampleConversation:
     sessions = tuple(tuple(_one_of(part) for part in session) for session in parts)
     asked = (replace(each, evidence=frozenset(home[turn] for turn in each.evidence)) for each in conversation.questions)
     return replace(conversation, sessions=sessions, questions=tuple(asked))
+
+
+def divided(conversation: SampleConversation) -> SampleConversation:
+    """Divide turns that are longer than a memory takes; each part has its turn's id, so that no evidence is lost."""
+    sessions = tuple(tuple(part for turn in session for part in _divided(turn)) for session in conversation.sessions)
+    return replace(conversation, sessions=sessions)
+
+
+def _divided(turn: SampleTurn) -> Iterator[SampleTurn]:
+    # A turn is remembered with its speaker before it.
+    room = LONGEST_TEXT - len(turn.speaker) - len(": ")
+    if len(turn.text) <= room:
+        yield turn
+        return
+    yield from (replace(turn, text=part) for part in parts_of(turn.text, room))
 
 
 def _one_of(turns: Sequence[SampleTurn]) -> SampleTurn:

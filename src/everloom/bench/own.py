@@ -1,5 +1,8 @@
 """A user's own questions, asked of the user's own workspace: is what must be found found, and the unknown admitted?
 
+A question has one of four expectations, or several: certain ids or phrases are found, something answers (presence),
+nothing does (silence), or what is understood of how some subjects relate comes first (a pair).
+
 Reads the questions from a file, asks them, and judges the answers. Writes nothing.
 """
 
@@ -15,34 +18,56 @@ from typing import Any
 
 from everloom.bench.measures import DEPTHS, Separation, Verdicts, ranking_quality, share_of
 from everloom.bench.systems import strength_of
-from everloom.errors import Rejected
+from everloom.errors import Forbidden, NotFound, Rejected
 from everloom.kernel.search import Findings
 from everloom.loom import Workspace
 
-_FIELDS = frozenset({"question", "ids", "phrases", "unknown", "category"})
-_SHAPE = 'one object per question: {"question": "…", "phrases": ["…"]}, with "ids": […] or with "unknown": true'
+_FIELDS = frozenset({"question", "ids", "phrases", "known", "pair", "within", "unknown", "category"})
+_SHAPE = (
+    'one object per question: {"question": "…", "phrases": ["…"]}, with "ids": […], "known": true, "pair": ["…", "…"] '
+    'or with "unknown": true'
+)
+_DEEPEST = 100
+_LOOKING = Forbidden("asking one's own questions writes nothing")
 # Mistakes that are listed at once; a file in another format would have one per line.
 _MOST_MISTAKES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnQuestion:
-    """A question, and the ids and phrases that the first hits must contain; none if nothing is known about it."""
+    """A question, and what is expected of its answer; if nothing is, silence.
+
+    The first hits must contain the ids and phrases; with `known`, one of them must answer. `within` is how many hits
+    those are, where it is not as many as for all questions. Of the subjects of a `pair`, what is understood of how they
+    relate must be the best answer of `recall`.
+    """
 
     question: str
     ids: tuple[int, ...] = ()
     phrases: tuple[str, ...] = ()
+    known: bool = False
+    pair: tuple[str, ...] = ()
+    within: int | None = None
     category: str = ""
 
     @property
     def is_unknown(self) -> bool:
         """Whether the right answer is silence."""
-        return not (self.ids or self.phrases)
+        return not (self.is_sought or self.known or self.pair)
+
+    @property
+    def is_sought(self) -> bool:
+        """Whether certain things must be found."""
+        return bool(self.ids or self.phrases)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnAnswer:
-    """What the workspace answered: the ranks of what was wanted, what is missing, and whether anything fits."""
+    """What the workspace answered: the ranks of what was wanted, what is missing, and whether anything fits.
+
+    `is_present` and `leads` are None if that was not asked for: whether anything answers among the first hits, and
+    whether what is understood of the pair comes first.
+    """
 
     asked: OwnQuestion
     ranks: tuple[int, ...]
@@ -51,19 +76,40 @@ class OwnAnswer:
     strength: float
     first_id: int | None
     first_text: str
+    is_present: bool | None = None
+    leads: bool | None = None
+
+    @property
+    def is_found(self) -> bool:
+        """Whether all that was sought was found."""
+        return not self.missing
 
     @property
     def is_right(self) -> bool:
-        """Whether everything was found, or the unknown was met with silence."""
-        return not self.fits if self.asked.is_unknown else not self.missing
+        """Whether all that was expected came true, or the unknown was met with silence."""
+        if self.asked.is_unknown:
+            return not self.fits
+        return self.is_found and self.is_present is not False and self.leads is not False
+
+    @property
+    def lacks(self) -> str:
+        """What is wrong with it, in words."""
+        if self.asked.is_unknown:
+            return "silence"
+        parts = [str(each) for each in self.missing]
+        parts += ["an answer"] if self.is_present is False else []
+        parts += [f"first: {' and '.join(self.asked.pair)}"] if self.leads is False else []
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """The shares that a run must reach: known questions that are found and answered, unknown ones met with silence."""
+    """The shares that a run must reach, each of the questions that expect it; `answered` is of all but the unknown."""
 
     found: float = 1.0
     answered: float = 0.0
+    present: float = 1.0
+    paired: float = 1.0
     silent: float = 1.0
 
 
@@ -126,17 +172,46 @@ def _question_from(entry: Any) -> OwnQuestion:
         raise ValueError(f"it must be an object, not {type(entry).__name__}")
     if strange := sorted(entry.keys() - _FIELDS):
         raise ValueError(f"there is no field {strange[0]!r}; the fields are {', '.join(sorted(_FIELDS))}")
-    question, category, is_unknown = entry.get("question"), entry.get("category", ""), entry.get("unknown", False)
+    question, category = entry.get("question"), entry.get("category", "")
     if not isinstance(question, str) or not question.strip():
         raise ValueError("it needs a question, which is a text")
-    if not isinstance(category, str) or not isinstance(is_unknown, bool):
-        raise ValueError("category is a text, and unknown is true or false")
-    ids, phrases = _several(entry, "ids", int), _several(entry, "phrases", str)
-    if is_unknown and (ids or phrases):
+    if not isinstance(category, str):
+        raise ValueError("category is a text")
+    is_unknown = _flag(entry, "unknown")
+    found = OwnQuestion(
+        question=question,
+        ids=_several(entry, "ids", int),
+        phrases=_several(entry, "phrases", str),
+        known=_flag(entry, "known"),
+        pair=_several(entry, "pair", str),
+        within=_depth(entry),
+        category=category,
+    )
+    if is_unknown and not found.is_unknown:
         raise ValueError("it is unknown, so there is nothing that must be found")
-    if not (is_unknown or ids or phrases):
-        raise ValueError("say what must be found, by ids or phrases, or that it is unknown")
-    return OwnQuestion(question=question, ids=ids, phrases=phrases, category=category)
+    if found.is_unknown and not is_unknown:
+        raise ValueError("say what must be found, by ids or phrases, that it is known or unknown, or a pair")
+    if len(found.pair) == 1:
+        raise ValueError("a pair has two subjects or more")
+    if found.within is not None and not (found.is_sought or found.known):
+        raise ValueError("within is for what must be found, or for what is known")
+    return found
+
+
+def _flag(entry: Mapping[str, Any], name: str) -> bool:
+    """Read a yes or no that may be left out."""
+    value = entry.get(name, False)
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is true or false")
+    return value
+
+
+def _depth(entry: Mapping[str, Any]) -> int | None:
+    """Read among how many hits something must be; None if that was left out."""
+    value = entry.get("within")
+    if value is not None and (type(value) is not int or not 1 <= value <= _DEEPEST):
+        raise ValueError(f"within must be a whole number from 1 to {_DEEPEST}")
+    return value
 
 
 def _several(entry: Mapping[str, Any], name: str, kind: type) -> tuple[Any, ...]:
@@ -151,21 +226,46 @@ def _several(entry: Mapping[str, Any], name: str, kind: type) -> tuple[Any, ...]
 
 def ask_own(workspace: Workspace, questions: Iterable[OwnQuestion], depth: int) -> list[OwnAnswer]:
     """Ask every question of a workspace, and look for what must be found among the first `depth` hits."""
-    return [_judged(each, workspace.find(each.question, limit=depth)) for each in questions]
+    # `recall` leaves traces where anything may be written.
+    looking = Workspace(workspace.loom, workspace.info, refusal=_LOOKING)
+    return [
+        _judged(each, looking.find(each.question, limit=max(depth, each.within or 0)), each.within or depth, looking)
+        for each in questions
+    ]
 
 
-def _judged(asked: OwnQuestion, found: Findings) -> OwnAnswer:
+def _judged(asked: OwnQuestion, found: Findings, depth: int, workspace: Workspace) -> OwnAnswer:
     """Look for everything that a question asks for."""
     places: dict[int | str, int] = {}
-    for rank, hit in enumerate(found.hits, 1):
+    for rank, hit in enumerate(found.hits[:depth], 1):
         text = _folded(f"{hit.title} {hit.text}")
         # A hit names the ones that it stands for.
         places |= {item: rank for item in asked.ids if item in (hit.id, *hit.also) and item not in places}
         places |= {phrase: rank for phrase in asked.phrases if _folded(phrase) in text and phrase not in places}
     wanted: tuple[int | str, ...] = (*asked.ids, *asked.phrases)
     missing = tuple(each for each in wanted if each not in places)
-    first = (found.hits[0].id, found.hits[0].text) if found.hits else (None, "")
-    return OwnAnswer(asked, tuple(places.values()), missing, found.fits, strength_of(found), *first)
+    first = next(iter(found.hits), None)
+    return OwnAnswer(
+        asked=asked,
+        ranks=tuple(places.values()),
+        missing=missing,
+        fits=found.fits,
+        strength=strength_of(found),
+        first_id=None if first is None else first.id,
+        first_text="" if first is None else first.text,
+        is_present=any(hit.fits for hit in found.hits[:depth]) if asked.known else None,
+        leads=_leads(workspace, asked) if asked.pair else None,
+    )
+
+
+def _leads(workspace: Workspace, asked: OwnQuestion) -> bool:
+    """Tell whether the best answer is what is understood of how exactly these subjects relate."""
+    try:
+        wanted = {each.name for each in workspace.semantic.get_subjects(asked.pair)}
+    except NotFound:
+        return False
+    best = getattr(workspace.semantic.recall(asked.question), "best_answer", None)
+    return best is not None and best.kind == "relationship" and {*best.subject_names} == wanted
 
 
 def _folded(text: str) -> str:
@@ -182,6 +282,8 @@ class OwnReport:
     unknown: int
     found: float | None
     answered: float | None
+    present: float | None
+    paired: float | None
     silent: float | None
     separation: Separation | None
     quality: Mapping[str, float]
@@ -194,9 +296,12 @@ def report(answers: Sequence[OwnAnswer], demands: Demands, depth: int) -> OwnRep
     """Sum up a run and compare it with what was demanded."""
     known = [each for each in answers if not each.asked.is_unknown]
     unknown = [each for each in answers if each.asked.is_unknown]
+    sought = [each for each in known if each.asked.is_sought]
     shares = {
-        "found": share_of([each.is_right for each in known]),
+        "found": share_of([each.is_found for each in sought]),
         "answered": share_of([each.fits for each in known]),
+        "present": share_of([each.is_present for each in known if each.is_present is not None]),
+        "paired": share_of([each.leads for each in known if each.leads is not None]),
         "silent": share_of([each.is_right for each in unknown]),
     }
     groups: dict[str, list[OwnAnswer]] = defaultdict(list)
@@ -211,13 +316,13 @@ def report(answers: Sequence[OwnAnswer], demands: Demands, depth: int) -> OwnRep
         unknown=len(unknown),
         **shares,
         separation=sure.separation(unsure),
-        quality=_quality(known, depth),
+        quality=_quality(sought, depth),
         categories=tuple(
             {
                 "category": name,
                 "questions": len(each),
-                "found": share_of([one.is_right for one in each]),
-                **_quality(each, depth),
+                "right": share_of([one.is_right for one in each]),
+                **_quality([one for one in each if one.asked.is_sought], depth),
             }
             for name, each in sorted(groups.items())
             if groups.keys() != {""}

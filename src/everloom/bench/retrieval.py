@@ -121,8 +121,9 @@ class Book:
 
 
 def _quality(reply: Reply, question: SampleQuestion, session_of: Mapping[str, int]) -> dict[str, float]:
-    """Score one answer by turns and by sessions."""
-    ranked = reply.turns[:DEPTH]
+    """Score one answer by turns and by sessions; of a turn in several parts, the first that was found counts."""
+    first = {turn: place for place, turn in reversed([*enumerate(reply.turns[:DEPTH])])}
+    ranked = [turn if first[turn] == place else "" for place, turn in enumerate(reply.turns[:DEPTH])]
     ranks = ranks_of(ranked, question.evidence)
     return ranking_quality(ranks, len(question.evidence)) | session_quality(ranked, question.evidence, session_of)
 

@@ -26,7 +26,7 @@ from everloom.kernel.search import Document
 from everloom.kernel.texts import analyse
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.models.embed import EmbeddingTask
-from everloom.models.static.embed import StaticEmbedder
+from everloom.models.static.multilingual import MultilingualStaticEmbedder
 from everloom.settings import Settings
 
 # As large as an import in practice: one transaction and one call of the embedder each.
@@ -180,7 +180,7 @@ def _baselines(items: int, asked: Sequence[SampleMemory]) -> list[_Timing]:
     words = sqlite3.connect(":memory:")
     words.execute("CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'porter unicode61')")
     words.executemany("INSERT INTO words VALUES (?)", ((text,) for text in texts))
-    embedder = StaticEmbedder()
+    embedder = MultilingualStaticEmbedder()
     rows = np.concatenate(
         [embedder.embed(texts[at : at + _BATCH], EmbeddingTask.DOCUMENT).rows for at in range(0, items, _BATCH)]
     )

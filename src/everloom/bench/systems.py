@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 
 from everloom.bench.conversations import SampleConversation, SampleTurn
+from everloom.kernel.calls.bounds import MOST_CHARACTERS
 from everloom.kernel.search import Document, Findings, Recipe
 from everloom.kernel.texts import stop_words
 from everloom.loom import Workspace, open_loom
@@ -93,8 +94,8 @@ def _asking(workspace: Workspace, turns: Mapping[int, Sequence[str]], recipe: Re
 
 
 def strength_of(found: Findings) -> float:
-    """Return how likely it is that the best hit answers the question."""
-    return max((hit.answers for hit in found.hits), default=0.0)
+    """Return how likely it is that the memory holds an answer."""
+    return found.known if found.hits else 0.0
 
 
 def _sessions(
@@ -109,8 +110,7 @@ def as_observations(workspace: Workspace, conversation: SampleConversation) -> d
     """Remember each turn as an observation about whoever spoke; returns the turns of each item."""
     turns: dict[int, list[str]] = {}
     for place, session in _sessions(workspace, conversation):
-        for at in range(0, len(session), MOST_OBSERVATIONS):
-            part = session[at : at + MOST_OBSERVATIONS]
+        for part in _calls(session):
             added = place.semantic.add_observations(
                 [
                     NewObservation(subject_names=(turn.speaker, *turn.others), content=said(turn), observed_at=turn.at)
@@ -121,6 +121,20 @@ def as_observations(workspace: Workspace, conversation: SampleConversation) -> d
             for each, turn in zip(added, part, strict=True):
                 turns.setdefault(each.id, []).append(turn.id)
     return turns
+
+
+def _calls(session: Sequence[SampleTurn]) -> Iterator[list[SampleTurn]]:
+    """Divide the turns of a session into what one call may bring."""
+    part, characters = list[SampleTurn](), 0
+    for turn in session:
+        # Half of what a call may bring, because the names of speakers and subjects are part of it.
+        if len(part) == MOST_OBSERVATIONS or (part and characters + len(said(turn)) > MOST_CHARACTERS // 2):
+            yield part
+            part, characters = [], 0
+        part.append(turn)
+        characters += len(said(turn))
+    if part:
+        yield part
 
 
 def as_conversation(workspace: Workspace, conversation: SampleConversation) -> dict[int, list[str]]:
@@ -181,9 +195,9 @@ def read_words(conversation: SampleConversation) -> Iterator[Mapping[str, Readin
 @contextmanager
 def read_vectors(conversation: SampleConversation) -> Iterator[Mapping[str, Reading]]:
     """Let the default embedder alone read a conversation, ranked by cosine."""
-    from everloom.models.static.embed import StaticEmbedder  # noqa: PLC0415  tests load it once for all
+    from everloom.models.static.multilingual import MultilingualStaticEmbedder  # noqa: PLC0415  tests load it once for all
 
-    embedder = StaticEmbedder()
+    embedder = MultilingualStaticEmbedder()
     turns = conversation.turns
     start = time.perf_counter()
     rows = embedder.embed([spoken(turn) for turn in turns], EmbeddingTask.DOCUMENT).rows

@@ -42,21 +42,23 @@ def own_tables(report: OwnReport) -> list[str | Table]:
     """Write the results of a user's own questions: shares, categories, and every question that failed."""
     lines: list[str | Table] = []
     for name, count, measured in (
-        ("known", report.known, ("found", "answered")),
+        ("known", report.known, ("found", "answered", "present", "paired")),
         ("unknown", report.unknown, ("silent",)),
     ):
         if count:
-            said = ", ".join(f"{each} {share(getattr(report, each))}" for each in measured)
+            reached = {each: getattr(report, each) for each in measured}
+            said = ", ".join(f"{each} {share(value)}" for each, value in reached.items() if value is not None)
             lines.append(f"{count} {name} question{'s' if count > 1 else ''}: {said}")
     if report.quality:
-        total = {"category": "all", "questions": report.known, "found": report.found, **report.quality}
-        measures = ["found", *report.quality]
+        right = 1 - sum(not each.asked.is_unknown for each in report.failed) / report.known
+        total = {"category": "all", "questions": report.known, "right": right, **report.quality}
+        measures = ["right", *report.quality]
         rows = [(each["category"], each["questions"], *shares(each, measures)) for each in (total, *report.categories)]
         lines.append(Table(rows, ["category", "questions", *measures]))
     if (found := report.separation) is not None:
         lines.append(Table([[share(getattr(found, name)) for name in _SEPARATION]], _headings(*_SEPARATION)))
     if report.failed:
-        wrong = [(each.asked.question, each.missing or "silence", each.first_text) for each in report.failed]
+        wrong = [(each.asked.question, each.lacks, each.first_text) for each in report.failed]
         lines.append(Table(wrong, ("not answered as demanded", "missing", "first hit")))
     return lines
 

@@ -59,6 +59,7 @@ def examine(loom: Loom, *, settings: Path | None = None, ask_llm: bool = False, 
         _check_writing,
         _check_embedders,
         _check_coverage,
+        _check_languages,
         _check_words,
         _check_dates,
         _check_jobs,
@@ -214,6 +215,23 @@ def _check_coverage(loom: Loom) -> Iterator[Check]:
             else "shorten the texts, or change the model"
         )
         yield Check(f"vectors of {place.name}", "warn" if found.waiting or found.refused else "ok", message, mend)
+
+
+def _check_languages(loom: Loom) -> Iterator[Check]:
+    """Check for workspaces with many texts in languages that the preferred embedder does not know."""
+    from everloom.checks.languages import unknown_texts  # noqa: PLC0415  loads numpy
+    from everloom.models.static.multilingual import NAME  # noqa: PLC0415
+
+    model = loom.embedding.preferred
+    better = f"`everloom config set embed.models {NAME}`, then `everloom embed`, computes vectors that tell them apart"
+    mend = better if model != NAME else "`everloom calibrate` measures it anew; docs/running.md lists other embedders"
+    for place in loom.workspaces.list():
+        if (found := unknown_texts(loom.operation(place))) is not None:
+            written = "in Latin script but not English" if found.script == "latin" else f"in {found.script} script"
+            message = (
+                f"{found.share:.0%} of the texts are in languages that {model} does not know, most of them {written}"
+            )
+            yield Check(f"languages of {place.name}", "warn", message, mend)
 
 
 def _check_words(loom: Loom) -> Iterator[Check]:

@@ -22,6 +22,8 @@ from everloom.kernel.verbs import (
     Before,
     BeyondItem,
     Effect,
+    FitsAlways,
+    FitsOnly,
     Key,
     MaxTokens,
     MaxTokensOfRecord,
@@ -110,6 +112,7 @@ class Episodic(CorrectionVerbs):
         user_message: Annotated[str, helps("the message to recall by", metavar="MESSAGE")] = "",
         *,
         feeling: _Feeling = None,
+        fits_only: FitsAlways = False,  # noqa: ARG002  what does not fit a message is never recalled
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> Recall:
         """Recall fragments of scenes that a message or a feeling brings up."""
@@ -130,12 +133,13 @@ class Episodic(CorrectionVerbs):
         limit: _Limit = 5,
         query: Annotated[str | None, helps("only scenes with these words; among clusters, the nearest first")] = None,
         no_nodes: Annotated[bool, helps("leave the scenes out")] = False,
+        fits_only: FitsOnly = False,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> ClusterMemory:
         """List the clusters, or recall one cluster's scenes."""
         from everloom.episodic.recall import ClusterRequest, recall_memory
 
-        asked = ClusterRequest(cluster_id, limit, query)
+        asked = ClusterRequest(cluster_id, limit, query, fits_only)
         return recall_memory(self._being, asked, no_nodes=no_nodes, max_tokens=max_tokens)
 
     @_tool(
@@ -150,12 +154,13 @@ class Episodic(CorrectionVerbs):
         *,
         mode: Annotated[Literal["or", "and"], helps("match any word, or all of them")] = "or",
         limit: _Limit = 10,
+        fits_only: FitsOnly = False,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> FoundScenes:
         """Search scenes, including forgotten ones."""
         from everloom.episodic.recall import search_memory
 
-        return search_memory(self._being, query, mode, limit, max_tokens)
+        return search_memory(self._being, query, mode, limit, max_tokens, fits_only=fits_only)
 
     @_tool("Search history", READS, "Find what was said in conversations, by words and by date (YYYY-MM-DD).")
     def search_history(
@@ -168,13 +173,15 @@ class Episodic(CorrectionVerbs):
         ] = None,
         beyond: BeyondItem = None,
         limit: _Limit = 10,
+        fits_only: FitsOnly = False,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> tuple[SaidMessage, ...]:
         """Search what was said in conversations; without words, list it, newest first."""
         from everloom.episodic.recall import search_history
         from everloom.kernel.answer.budget import fitted
 
-        return fitted(search_history(self._being, query, (date_from, date_to), limit, beyond), max_tokens)
+        period = date_from, date_to
+        return fitted(search_history(self._being, query, period, limit, beyond, fits_only=fits_only), max_tokens)
 
     @_tool(
         "Update notes",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from everloom.errors import Conflict, EverloomError
+from everloom.kernel.answer.encode import SAID
 
 # A refusal tells the first reasons; the answer has them all.
 _MOST_REASONS = 3
@@ -52,7 +53,7 @@ class Memory:
     type: str
     title: str
     content: str
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = field(default=(), metadata=SAID)
     importance: float = 0.5
     confidence: float = 0.8
     steps: tuple[str, ...] = ()
@@ -62,7 +63,7 @@ class Memory:
     origin: str | None = None
     created: datetime
     updated: datetime
-    relations: tuple[Relation, ...] = ()
+    relations: tuple[Relation, ...] = field(default=(), metadata=SAID)
     # Other names; what the text mentions: tags with a hash, and the insides of [[links]]. Only the text says so.
     aliases: tuple[str, ...] = ()
     body_tags: tuple[str, ...] = ()
@@ -139,7 +140,7 @@ class MemoryBrief:
     item: int
     type: str
     title: str
-    tags: tuple[str, ...]
+    tags: tuple[str, ...] = field(metadata=SAID)
     importance: float
     preview: str
     decay_score: float
@@ -159,7 +160,7 @@ class Recalled:
     `note` says that nothing fits the query well, and that the memories are only the nearest.
     """
 
-    memories: tuple[MemoryBrief, ...]
+    memories: tuple[MemoryBrief, ...] = field(metadata=SAID)
     degraded: str | None = None
     note: str | None = None
 

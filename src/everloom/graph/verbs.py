@@ -55,6 +55,7 @@ from everloom.kernel.verbs import (
     AnyMethod,
     Beyond,
     Effect,
+    FitsOnly,
     Key,
     MaxTokens,
     MaxTokensOfRecord,
@@ -169,13 +170,15 @@ class Graph(UpkeepVerbs):
         tags: WithTags = None,
         min_importance: MinImportance = 0.0,
         archived: Archived = False,
+        fits_only: FitsOnly = False,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.Recalled:
         """Find the memories that match a question, best match first."""
         from everloom.graph.index.recall import count_used, recall, sieve_for
         from everloom.kernel.answer.budget import fitted
 
-        found = recall(self._graph, query, limit, sieve_for(types, tags, min_importance, archived=archived))
+        within = sieve_for(types, tags, min_importance, archived=archived)
+        found = recall(self._graph, query, limit, within, fits_only=fits_only)
         shown = fitted(found, max_tokens, way=GET)
         count_used(self._graph, shown)
         return shown
@@ -204,6 +207,7 @@ class Graph(UpkeepVerbs):
         limit: Limit = 20,
         beyond: Beyond = None,
         archived: Archived = False,
+        fits_only: FitsOnly = False,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.Recalled:
         """List memories by type, tags and importance, most recently changed first."""
@@ -211,7 +215,7 @@ class Graph(UpkeepVerbs):
         from everloom.kernel.answer.budget import fitted
 
         within = sieve_for(types, tags, min_importance, archived=archived)
-        found = search(self._graph, query, limit, within, beyond)
+        found = search(self._graph, query, limit, within, beyond, fits_only=fits_only)
         return fitted(found, max_tokens, way=GET)
 
     @_tool(

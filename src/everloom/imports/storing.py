@@ -145,7 +145,7 @@ def _drafts(op: Operation, place: Place, records: Sequence[Record], stored: Stor
                 continue
         if len(text) > LONGEST_TEXT:
             stored.skipped.append(REST)
-        for number, part in enumerate(_parts(text[:LONGEST_TEXT]), 1):
+        for number, part in enumerate(parts_of(text[:LONGEST_TEXT]), 1):
             key = digest(place.format, record.key, *([str(number)] if number > 1 else []))
             if key not in seen:
                 seen.add(key)
@@ -180,12 +180,12 @@ def _told(record: Record) -> tuple[Sequence[str], Sequence[str]]:
             return (), (*record.subjects, *([record.kind] if record.kind else []))
 
 
-def _parts(text: str) -> Iterator[str]:
+def parts_of(text: str, longest: int = _LONGEST_PART) -> Iterator[str]:
     """Divide a text where a paragraph, a line or a word ends."""
     rest = text.strip()
-    while len(rest) > _LONGEST_PART:
-        cuts = (rest.rfind(mark, _LONGEST_PART // 2, _LONGEST_PART) for mark in ("\n\n", "\n", ". ", " "))
-        at = next((cut + 1 for cut in cuts if cut > 0), _LONGEST_PART)
+    while len(rest) > longest:
+        cuts = (rest.rfind(mark, longest // 2, longest) for mark in ("\n\n", "\n", ". ", " "))
+        at = next((cut + 1 for cut in cuts if cut > 0), longest)
         if part := rest[:at].strip():
             yield part
         rest = rest[at:].strip()

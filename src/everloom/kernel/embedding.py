@@ -20,7 +20,7 @@ from everloom.kernel.journal import register
 from everloom.kernel.texts import checked, checked_name, language_of
 from everloom.models.embed import EmbedderChain
 from everloom.models.embed import EmbeddingTask as Purpose
-from everloom.models.noise import noise_of, script_of
+from everloom.models.noise import Script, noise_of, script_of
 from everloom.store import Row, Store, Unit
 from everloom.store.contract import Probe
 
@@ -178,11 +178,10 @@ class Embedding:
         rows = unit.ask("vectors.calibrated", model=model)
 
         def read() -> tuple[float, float]:
-            is_english = language_of(question) in {"", "en"}
             measured = [each for row in rows.get()[:1] for each in json.loads(row["detail"]).get("noise", ())]
             kept = {each["script"]: (each["mean"], each["spread"]) for each in measured if each["refusal"] is None}
-            found = kept.get(script_of(question, is_english=is_english))
-            return found or noise_of(self._chain.link(model).traits, question, is_english=is_english)
+            found = kept.get(script_in(question))
+            return found or noise_of(self._chain.link(model).traits, question, is_english=_is_english(question))
 
         return read
 
@@ -252,6 +251,15 @@ class Embedding:
         # The negative id of a model marks the texts that it refused.
         refused = sum(count for model, count in counts.items() if -model in current)
         return Coverage(preferred, embedded, sum(counts.values()) - embedded - refused, refused)
+
+
+def script_in(question: str) -> Script:
+    """Tell the script of a question, English apart from other languages in Latin letters."""
+    return script_of(question, is_english=_is_english(question))
+
+
+def _is_english(question: str) -> bool:
+    return language_of(question) in {"", "en"}
 
 
 def count_embedded(unit: Unit, model: int) -> int:

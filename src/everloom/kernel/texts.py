@@ -47,6 +47,7 @@ _SIGNS = rf"\u0300-\u036f\u0483-\u0487\u0900-\u0963\u0966-\u0dff{_POINTS}"
 _LETTER = rf"(?![{_UNSPACED}_])[\w{_SIGNS}]"
 _TOKEN = rf"[{_UNSPACED}]+|(?:{_LETTER})+(?:['\u2019](?:{_LETTER})+)*"
 _PLAIN_TOKEN = re.compile("[A-Za-z0-9]+(?:'[A-Za-z0-9]+)*")  # the same in ASCII, in a third of the time
+_PLAIN_WORD = re.compile("[a-z0-9]+")
 _POINT = f"[{_POINTS}]"
 _UNSPACED_RUN = rf"[{_UNSPACED}]"
 # A Japanese word changes where its script does: "住んでいます" is the word 住 with its ending.
@@ -249,6 +250,29 @@ def language_of(text: str) -> Language | Undecided:
         if found[code] * 2 > sum(map(str.isalpha, beginning)) - found[code]:
             return code
     return _leading(_heard(beginning)[1])
+
+
+def latin_languages(text: str) -> frozenset[Language]:
+    """Return the Latin languages that a text may be in: those for which at least half as much speaks as for the first.
+
+    Short texts of related languages have the same stop words: "de", "en" and "un" are French and Spanish.
+    """
+    votes = _heard(text[:_BEGINNING])[1]
+    return frozenset(code for code in LANGUAGES_IN_LATIN if votes[code] * 2 >= max(votes.values()))
+
+
+def folded_tokens(text: str) -> list[str]:
+    """Split a text into tokens: lower case, no accents, cut at apostrophes; runs without spaces stay whole."""
+    if text.isascii():
+        return _PLAIN_WORD.findall(text.casefold())
+    bare = _compiled(_POINT).sub("", unicodedata.normalize("NFKC", text).translate(_SAME)).casefold()
+    bare = unicodedata.normalize("NFC", unaccented(bare))
+    return [part for token in _compiled(_TOKEN).findall(bare) for part in _APOSTROPHE.split(token)]
+
+
+def is_unspaced(token: str) -> bool:
+    """Return whether a token is a run of words without spaces between them."""
+    return token[0] >= _FIRST_UNSPACED and _compiled(_UNSPACED_RUN).match(token) is not None
 
 
 def spellings(text: str) -> dict[str, str]:

@@ -101,6 +101,10 @@ After = Annotated[int, helps("only what is newer than this one", metavar="ID", l
 _LAST = helps("go on after this one, the last that was shown", metavar="ID", is_unlisted=True)
 Beyond = Annotated[str | None, _LAST]
 BeyondItem = Annotated[int | None, _LAST]
+# Every verb that ranks texts by a question takes it; the floor is that of the one search.
+FitsOnly = Annotated[bool, helps("only what answers the question", hides_default=True)]
+# For verbs that bring nothing else: the argument is accepted, so that a caller may give it to every verb.
+FitsAlways = Annotated[bool, helps("changes nothing: only what fits is shown", is_unlisted=True)]
 # How many tokens an answer may take; an answer that leaves something off names the argument. Where little is left off,
 # the list of tools does not. A record that is asked for by its id is given whole, except to a model.
 MaxTokens = Annotated[int, helps("tokens that the answer may take", metavar="TOKENS", hides_default=True)]

@@ -6,11 +6,12 @@ Part of the mind's declaration of verbs. Holds no rule: facts live in semantic m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 from everloom.errors import Rejected
+from everloom.kernel.answer.encode import SAID
 from everloom.kernel.verbs import (
     ADDS,
     ANSWER_TOKENS,
@@ -19,6 +20,7 @@ from everloom.kernel.verbs import (
     PAGE_TOKENS,
     READS,
     Before,
+    FitsOnly,
     Key,
     MaxTokens,
     Says,
@@ -49,7 +51,7 @@ _LATEST = 2**62
 class FactList:
     """Facts that hold now, newest first; found by words, the best first. Or those that were set aside, and why."""
 
-    facts: tuple[Fact, ...]
+    facts: tuple[Fact, ...] = field(metadata=SAID)
     note: str | None = None
     pruned: tuple[FactPruning, ...] = ()
 
@@ -84,10 +86,12 @@ class Knowing:
         pruned: Annotated[bool, Says("the facts that were set aside instead, and why")] = False,
         before: Before = None,
         limit: Limit = 20,
+        fits_only: FitsOnly = False,
         max_tokens: MaxTokens = PAGE_TOKENS,
     ) -> FactList:
         """List the facts that were learnt from the conversation and hold now, newest first, or by a search."""
         from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  listing verbs loads no model
+        from everloom.kernel.search import NOTHING_FITS  # noqa: PLC0415  nor numpy
 
         known = self.setup.facts
         if query is None:
@@ -99,10 +103,10 @@ class Knowing:
             raise Rejected("a search finds only facts that hold", hint="leave out the words, or pruned")
         if before is not None:
             raise no_next_page()
-        found = tuple(known.nearest(query, limit))
+        found = tuple(known.nearest(query, limit, fits_only=fits_only))
         fitting = tuple(each for each in found if each.fits)
         known.count_use([each.id for each in fitting])
-        note = None if fitting or not found else _NEAREST_NOTE
+        note = None if fitting else _NEAREST_NOTE if found else NOTHING_FITS if fits_only else None
         return fitted(FactList(fitting or found[:3], note), max_tokens, way=None)
 
     @verb("Show a fact", READS, cli=False)

@@ -82,8 +82,8 @@ class FactCard:
 class FactMemory(Protocol):
     """The store of facts: observations of kind `fact` in semantic memory."""
 
-    def nearest(self, text: str, limit: int) -> Sequence[Fact]:
-        """Find the current facts nearest to a text."""
+    def nearest(self, text: str, limit: int, *, fits_only: bool = False) -> Sequence[Fact]:
+        """Find the current facts nearest to a text, or only those that it is answered by."""
         ...
 
     def page(self, before: int, limit: int) -> Sequence[Fact]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from everloom.kernel.answer.encode import as_data
+from everloom.kernel.answer.encode import SAID, as_data
 
 if TYPE_CHECKING:
     from everloom.mind.conversation import StreamMessage
@@ -46,7 +46,7 @@ class NoteText:
     """
 
     name: str | None
-    body: str | None
+    body: str | None = field(metadata=SAID)
     version: int | None = None
     from_line: int | None = None
     to_line: int | None = None

@@ -21,6 +21,7 @@ from everloom.kernel.verbs import (
     READS,
     AnyMethod,
     Effect,
+    FitsOnly,
     Key,
     MaxTokens,
     MaxTokensOfRecord,
@@ -94,10 +95,15 @@ class Mind(Knowing, Talking, Acting):
         "Search past exchanges of the conversation and facts learnt from it; returns dates and ids.",
     )
     def search_memory(
-        self, query: Query, search_type: Where = "both", *, max_tokens: MaxTokens = ANSWER_TOKENS
+        self,
+        query: Query,
+        search_type: Where = "both",
+        *,
+        fits_only: FitsOnly = False,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.FoundInArchive:
         """Search past exchanges and facts, as the agent does."""
-        return results.FoundInArchive(self.archive.search(query, search_type, max_tokens))
+        return results.FoundInArchive(self.archive.search(query, search_type, max_tokens, fits_only=fits_only))
 
     @_tool(
         "Update status",

@@ -171,7 +171,7 @@ class EmbedderChain:
 
     def __init__(self, links: Sequence[Embedder], clock: Clock, cool_down: CoolDown | None = None) -> None:
         if not links:
-            raise Rejected("no embedder is configured", hint="configure at least static:wordllama-256")
+            raise Rejected("no embedder is configured", hint="configure at least static:multilingual-384")
         self._links = {link.traits.name: link for link in links}
         self._health = {name: EmbedderHealth(name) for name in self._links}
         self._clock = clock

@@ -149,11 +149,18 @@ def _embedder(kind: str, model: str, access: ProviderAccess) -> Embedder:
             from everloom.models.openai.embed import openai_embedder
 
             return openai_embedder(model, Transport(access.openai(), access.embedding))
-    from everloom.models.static.embed import NAME, StaticEmbedder
+    return _static_embedder(f"static:{model}")
 
-    if f"static:{model}" != NAME:
-        raise Rejected(f"there is no static embedder {model!r}", hint=f"use {NAME}")
-    return StaticEmbedder()
+
+def _static_embedder(name: str) -> Embedder:
+    from everloom.models.static import embed, multilingual
+
+    match name:
+        case multilingual.NAME:
+            return multilingual.MultilingualStaticEmbedder()
+        case embed.NAME:
+            return embed.StaticEmbedder()
+    raise Rejected(f"there is no static embedder called {name}", hint=f"use {multilingual.NAME} or {embed.NAME}")
 
 
 def _local_embedder(model: str) -> Embedder:

@@ -81,19 +81,37 @@ class WorkspaceCalls:
         """Change an answer once it is there."""
         return change(answer)
 
-    def search(self, cue: str, *, limit: int = 10, within: Scope | None = None, recipe: Recipe | None = None) -> Any:
-        """Search all memories for `cue`, best match first."""
-        return self._then(self.find(cue, limit=limit, within=within, recipe=recipe), lambda found: found.hits)
+    def search(
+        self,
+        cue: str,
+        *,
+        limit: int = 10,
+        within: Scope | None = None,
+        recipe: Recipe | None = None,
+        fits_only: bool = False,
+    ) -> Any:
+        """Search all memories for `cue`, best match first; with `fits_only`, only for what answers it."""
+        found = self.find(cue, limit=limit, within=within, recipe=recipe, fits_only=fits_only)
+        return self._then(found, lambda each: each.hits)
 
-    def find(self, cue: str, *, limit: int = 10, within: Scope | None = None, recipe: Recipe | None = None) -> Any:
+    def find(
+        self,
+        cue: str,
+        *,
+        limit: int = 10,
+        within: Scope | None = None,
+        recipe: Recipe | None = None,
+        fits_only: bool = False,
+    ) -> Any:
         """Search like `search`, and also report what could not be searched."""
         if recipe is not None:
             hint = "leave it out, or use `Workspace.find` where the store is"
             raise Rejected("a recipe cannot be chosen here", hint=hint)
-        bounds: dict[str, Any] = {}
+        # Named only where it is wanted: an older server does not know it.
+        bounds: dict[str, Any] = {"fits_only": True} if fits_only else {}
         if within is not None:
             kinds = None if within.kinds is None else sorted(within.kinds)
-            bounds = {"kinds": kinds, "happened_from": within.happened_from}
+            bounds |= {"kinds": kinds, "happened_from": within.happened_from}
             bounds |= {"happened_until": within.happened_until, "as_of": within.as_of}
         return self._ask("items.search", query=cue, limit=limit, max_tokens=None, **bounds)
 

@@ -16,6 +16,7 @@ from everloom.kernel.verbs import (
     PAGE_TOKENS,
     READS,
     After,
+    FitsOnly,
     Key,
     MaxTokens,
     MaxTokensOfRecord,
@@ -180,12 +181,13 @@ class CurationVerbs:
         mode: Mode = "hybrid",
         *,
         limit: Limit = 20,
+        fits_only: FitsOnly = False,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> tuple[results.SemanticHit, ...]:
         """Search the observations tagged with all of these subjects."""
         from everloom.semantic.recall.retrieval import query_observations
 
-        return query_observations(self._op, subject_names, query, mode, limit, max_tokens)
+        return query_observations(self._op, subject_names, query, mode, limit, max_tokens, fits_only=fits_only)
 
     @verb("Search", READS, tools=FULL)
     def search(
@@ -194,12 +196,13 @@ class CurationVerbs:
         limit: Limit = 10,
         mode: Mode = "hybrid",
         *,
+        fits_only: FitsOnly = False,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> tuple[results.SemanticHit, ...]:
         """Search understandings and observations, best match first; marks nothing as seen."""
         from everloom.semantic.recall.retrieval import search
 
-        return search(self._op, query, limit, mode, max_tokens)
+        return search(self._op, query, limit, mode, max_tokens, fits_only=fits_only)
 
     @verb("Show", READS, tools=CORE)
     def show(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from everloom.kernel.answer.encode import SAID
 from everloom.semantic.arguments import UnderstandingKind
 
 Source = Literal["understanding", "observation"]
@@ -46,7 +47,7 @@ class BriefObservation:
 
     id: int
     content: str
-    kind: str | None
+    kind: str | None = field(metadata=SAID)
     observed_at: datetime
 
 
@@ -83,14 +84,14 @@ class BriefSubject:
     """A subject as a neighbour or as one side of an intersection."""
 
     name: str
-    summary: str | None
+    summary: str | None = field(metadata=SAID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectHead(BriefSubject):
     """A subject with its tags, at the head of a result about it."""
 
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = field(default=(), metadata=SAID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,14 +117,17 @@ class Brought:
 
     id: int
     source: Source
-    subject_names: tuple[str, ...]
-    summary: str | None
-    content: str | None
+    subject_names: tuple[str, ...] = field(metadata=SAID)
+    summary: str | None = field(metadata=SAID)
+    content: str | None = field(metadata=SAID)
     # Comparable within one answer only: it is relative to the other candidates of the same search.
     relevance_score: float
     # How likely it is that it answers what was asked, from 0 to 1: it means the same from question to question.
     answers: float
     generation: int
+    # When what it says was observed, or was last understood; and when it was stored, if that is another time.
+    observed_at: datetime
+    stored_at: datetime | None = None
     linked_observations: tuple[BriefObservation, ...] = ()
     # What it stands for, what held before it did, and what speaks against it.
     # Said only of what is worth less than what the agent says itself.
@@ -139,13 +143,15 @@ class BestAnswer:
     """The strongest answer to a question."""
 
     id: int
-    subject_names: tuple[str, ...]
+    subject_names: tuple[str, ...] = field(metadata=SAID)
     content: str
     # How likely it is that this text answers the question, which says nothing about how sure its writer was.
     confidence: float
-    kind: str | None
+    kind: str | None = field(metadata=SAID)
     source: Source
     summary: str | None
+    # When what it says was observed, or was last understood; the provenance has when it was stored.
+    observed_at: datetime
     linked_observations: tuple[BriefObservation, ...] = ()
     # Said only of what is worth less than what the agent says itself.
     origin: str | None = None
@@ -160,11 +166,14 @@ class Supporting:
     """A weaker answer to the same question, or what is nearest to one where nothing answers it."""
 
     id: int
-    subject_names: tuple[str, ...]
+    subject_names: tuple[str, ...] = field(metadata=SAID)
     content: str
     score: float
     answers: float
     source: Source
+    # When what it says was observed, or was last understood; and when it was stored, if that is another time.
+    observed_at: datetime
+    stored_at: datetime | None = None
     # Said only of what is worth less than what the agent says itself.
     origin: str | None = None
     trust: str | None = None
@@ -175,8 +184,8 @@ class Supporting:
 class Provenance:
     """Who wrote the best answer, and when."""
 
-    session_id: str | None
-    model_tier: str | None
+    session_id: str | None = field(metadata=SAID)
+    model_tier: str | None = field(metadata=SAID)
     created_at: datetime
 
 
@@ -211,7 +220,7 @@ class SubjectNeighbor:
     # What both are tagged with, observations and understandings together.
     intersection_size: int
     similarity_score: float
-    intersection_understanding: BriefUnderstanding | None
+    intersection_understanding: BriefUnderstanding | None = field(metadata=SAID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +232,7 @@ class RelationshipUnderstanding:
     summary: str
     generation: int
     version: int
-    model_tier: str | None
+    model_tier: str | None = field(metadata=SAID)
     session_id: str | None
     created_at: datetime
     source_observation_ids: tuple[int, ...]
@@ -309,8 +318,8 @@ class RecentActivity:
 
     # When the last consolidation ended; in a workspace that had none, when it was created.
     since: datetime
-    subjects_with_new_observations: tuple[str, ...]
-    subjects_with_new_understandings: tuple[str, ...]
+    subjects_with_new_observations: tuple[str, ...] = field(metadata=SAID)
+    subjects_with_new_understandings: tuple[str, ...] = field(metadata=SAID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ class Added:
     id: int
     content: str
     subject_names: tuple[str, ...]
-    subjects_created: tuple[str, ...]
+    subjects_created: tuple[str, ...] = field(metadata=SAID)
     # The text was stored before: `id` is the old one, and only new subjects and links were added.
     duplicate: bool
     similar_subjects: tuple[parts.SimilarSubject, ...] = ()
@@ -46,8 +46,8 @@ class Remembered(Added):
 class DeletedObservations:
     """The result of `delete_observations`."""
 
-    deleted: tuple[int, ...]
-    rejected: tuple[parts.RejectedId, ...]
+    deleted: tuple[int, ...] = field(metadata=SAID)
+    rejected: tuple[parts.RejectedId, ...] = field(metadata=SAID)
     note: str | None = None
 
     @property
@@ -99,7 +99,7 @@ class Understanding:
 
     id: int
     kind: UnderstandingKind
-    subject_names: tuple[str, ...]
+    subject_names: tuple[str, ...] = field(metadata=SAID)
     content: str
     summary: str
     generation: int
@@ -110,8 +110,8 @@ class Understanding:
     reason: str | None
     created_at: datetime
     updated_at: datetime
-    session_id: str | None
-    model_tier: str | None
+    session_id: str | None = field(metadata=SAID)
+    model_tier: str | None = field(metadata=SAID)
     # Where it comes from; null for what was stored before this was recorded. `trust` is the kind of origin that it is
     # worth as much as: that of its least trusted source.
     origin: str | None = None
@@ -144,7 +144,7 @@ class CreatedUnderstanding:
     """The result of `create_understanding`."""
 
     id: int
-    subject_names: tuple[str, ...]
+    subject_names: tuple[str, ...] = field(metadata=SAID)
     kind: UnderstandingKind
     created_at: datetime
     version: int
@@ -157,7 +157,7 @@ class UpdatedUnderstanding:
 
     old_understanding_id: int
     new_understanding_id: int
-    subject_names: tuple[str, ...]
+    subject_names: tuple[str, ...] = field(metadata=SAID)
     version: int
     workspace_activity: parts.WorkspaceActivity = None
 
@@ -188,13 +188,13 @@ class Subject:
 
     id: int
     name: str
-    summary: str | None
-    tags: tuple[str, ...]
+    summary: str | None = field(metadata=SAID)
+    tags: tuple[str, ...] = field(metadata=SAID)
     aliases: tuple[str, ...]
-    single_subject_understanding: parts.BriefUnderstanding | None
-    structural_understanding: parts.StructuralPointer | None
+    single_subject_understanding: parts.BriefUnderstanding | None = field(metadata=SAID)
+    structural_understanding: parts.StructuralPointer | None = field(metadata=SAID)
     observation_count: int
-    last_observation_at: datetime | None
+    last_observation_at: datetime | None = field(metadata=SAID)
     created_at: datetime
     version: int
     note: str | None = None
@@ -206,11 +206,11 @@ class SemanticHit:
 
     id: int
     kind: parts.Source
-    subject_names: tuple[str, ...]
-    summary: str | None
+    subject_names: tuple[str, ...] = field(metadata=SAID)
+    summary: str | None = field(metadata=SAID)
     matched_content: str
     # The perspective whose vector was nearest; None when the hit was found by its words.
-    matched_perspective: str | None
+    matched_perspective: str | None = field(metadata=SAID)
     score: float
     # How likely it is that it answers the query, from 0 to 1, and whether that is enough.
     answers: float
@@ -238,12 +238,12 @@ class BroughtToMind:
     """The result of `bring_to_mind`: only what fits the topics."""
 
     # On a session's first call and after a compaction; saying it every time would only crowd the answer.
-    compaction_note: str | None
+    compaction_note: str | None = field(metadata=SAID)
     # Passed back with the next call, it proves that the client's context still holds what it was shown.
     heartbeat_token: int
     compaction_detected: bool
     compaction_reason: parts.CompactionReason | None
-    results: tuple[parts.Brought, ...]
+    results: tuple[parts.Brought, ...] = field(metadata=SAID)
     note: str | None = None
     degraded: str | None = None
     workspace_activity: parts.WorkspaceActivity = None
@@ -254,8 +254,8 @@ class QuestionRecall:
     """The result of `recall` for a question; without a best answer, nothing in this memory answers it."""
 
     best_answer: parts.BestAnswer | None = field(metadata=SAID)
-    supporting: tuple[parts.Supporting, ...]
-    provenance: parts.Provenance | None
+    supporting: tuple[parts.Supporting, ...] = field(metadata=SAID)
+    provenance: parts.Provenance | None = field(metadata=SAID)
     # What comes nearest where nothing answers; it was not used, and is not an answer.
     nearest: tuple[parts.Supporting, ...] = ()
     # What imported conversations and notes say, where nothing that was remembered answers.
@@ -272,9 +272,9 @@ class SubjectRecall:
     """The result of `recall` for a subject's name."""
 
     subject: parts.SubjectHead
-    single_subject_understanding: parts.SubjectUnderstanding | None
-    structural_understanding: parts.StructuralNote | None
-    recent_observations: tuple[parts.BriefObservation, ...]
+    single_subject_understanding: parts.SubjectUnderstanding | None = field(metadata=SAID)
+    structural_understanding: parts.StructuralNote | None = field(metadata=SAID)
+    recent_observations: tuple[parts.BriefObservation, ...] = field(metadata=SAID)
     note: str | None = None
     workspace_activity: parts.WorkspaceActivity = None
 
@@ -295,7 +295,7 @@ class Neighborhood:
     """The result of `open_around`."""
 
     subject: parts.SubjectHead
-    neighbors: tuple[parts.SubjectNeighbor, ...]
+    neighbors: tuple[parts.SubjectNeighbor, ...] = field(metadata=SAID)
     note: str | None = None
     workspace_activity: parts.WorkspaceActivity = None
 
@@ -306,9 +306,9 @@ class Intersection:
 
     subject_a: parts.BriefSubject
     subject_b: parts.BriefSubject
-    relationship_understanding: parts.RelationshipUnderstanding | None
-    other_understandings: tuple[parts.OtherUnderstanding, ...]
-    observations: tuple[parts.BriefObservation, ...]
+    relationship_understanding: parts.RelationshipUnderstanding | None = field(metadata=SAID)
+    other_understandings: tuple[parts.OtherUnderstanding, ...] = field(metadata=SAID)
+    observations: tuple[parts.BriefObservation, ...] = field(metadata=SAID)
     intersection_size: int
     note: str | None = None
     workspace_activity: parts.WorkspaceActivity = None
@@ -433,7 +433,7 @@ class Orientation:
     orientation: parts.OrientationDocument
     # Subjects and intersections with something new. Nothing is lost while they wait, but recall has no synthesis of it.
     pending_consolidation_count: int
-    recent_activity: parts.RecentActivity | None
+    recent_activity: parts.RecentActivity | None = field(metadata=SAID)
     current_time: str
     this_session: SessionSummary | None
     recent_sessions: tuple[SessionSummary, ...]
@@ -451,9 +451,9 @@ class SemanticStats:
     observation_count: int
     understanding_count: int
     # The share of documents that the preferred model has embedded; None while there are no documents.
-    embedding_coverage: float | None
+    embedding_coverage: float | None = field(metadata=SAID)
     current_generation: int
     consolidation_open: bool
-    last_consolidated_at: datetime | None
+    last_consolidated_at: datetime | None = field(metadata=SAID)
     workspace: str
     description: str

@@ -19,6 +19,8 @@ from everloom.kernel.verbs import (
     PAGE_TOKENS,
     READS,
     After,
+    FitsAlways,
+    FitsOnly,
     Key,
     MaxTokens,
     MaxTokensUnlisted,
@@ -103,6 +105,7 @@ class Semantic(CurationVerbs, SynthesisVerbs, BrowsingVerbs):
         *,
         last_token: Annotated[int | None, Says("the heartbeat_token of your last call", metavar="TOKEN")] = None,
         include_seen: Annotated[bool, helps("include what was already shown")] = False,
+        fits_only: FitsAlways = False,  # noqa: ARG002  what does not fit is never brought
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.BroughtToMind:
         """Recall what these topics bring to mind and this session has not seen yet."""
@@ -123,12 +126,13 @@ class Semantic(CurationVerbs, SynthesisVerbs, BrowsingVerbs):
         self,
         question_or_subject_name: Annotated[str, Says(metavar="QUESTION_OR_SUBJECT")],
         *,
+        fits_only: FitsOnly = False,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.Recall:
         """Answer a question, or show what is known about a subject."""
         from everloom.semantic.recall.retrieval import recall
 
-        return recall(self._op, question_or_subject_name, max_tokens, self._policy.judge)
+        return recall(self._op, question_or_subject_name, max_tokens, self._policy.judge, fits_only=fits_only)
 
     @verb("Reset what was seen", READS, tools=CORE)
     def reset_seen(self) -> results.SeenReset:

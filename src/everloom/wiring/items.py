@@ -16,6 +16,7 @@ from everloom.kernel.verbs import (
     ADDS_ONCE,
     PAGE_TOKENS,
     READS,
+    FitsOnly,
     Key,
     MaxTokensOfRecord,
     MaxTokensOrAll,
@@ -87,7 +88,7 @@ class Items:
         return operation
 
     @verb("Search everything", READS, cli=False)
-    def search(
+    def search(  # noqa: PLR0913  each narrows the search in a way of its own
         self,
         query: Query,
         *,
@@ -96,6 +97,7 @@ class Items:
         happened_from: From = None,
         happened_until: Until = None,
         as_of: AsOf = None,
+        fits_only: FitsOnly = False,
         max_tokens: MaxTokensOrAll = PAGE_TOKENS,
     ) -> Findings:
         """Search all memories, best match first."""
@@ -108,7 +110,7 @@ class Items:
             happened_until=happened_until,
             as_of=as_of,
         )
-        found: Findings = self._workspace.find(query, limit=limit, within=within)
+        found: Findings = self._workspace.find(query, limit=limit, within=within, fits_only=fits_only)
         return fitted(found, max_tokens)
 
     @verb("Show an item", READS, cli=False)

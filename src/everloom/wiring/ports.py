@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from everloom.errors import Conflict, NotFound
 from everloom.kernel.journal import count_access
-from everloom.kernel.search import Archiving, Scope
+from everloom.kernel.search import Archiving, Leading, Scope
 from everloom.store import Ids, Row, Store, Unit
 
 if TYPE_CHECKING:
@@ -35,6 +35,16 @@ def _ask_archived(unit: Unit, ids: Ids, at: datetime) -> Callable[[], AbstractSe
 
 # Only the graph archives what has faded.
 ARCHIVE = Archiving(frozenset({"memory"}), _ask_archived)
+
+
+def _ask_leading(unit: Unit, question: str) -> Callable[[], Sequence[int]]:
+    from everloom.semantic.recall.leading import ask_leading  # noqa: PLC0415  many commands search nothing
+
+    return ask_leading(unit, question)
+
+
+# What is understood of exactly the subjects that a question is about.
+LEADING = Leading(frozenset({"understanding"}), _ask_leading)
 
 
 class OneSoul:
@@ -154,8 +164,8 @@ class ConversationFacts:
             self.record(fact_id)
         return self._forgetting().forget([fact_id], confirm=confirm, idempotency_key=key)
 
-    def nearest(self, text: str, limit: int) -> Sequence[Fact]:
-        """Find the current facts most similar to a text."""
+    def nearest(self, text: str, limit: int, *, fits_only: bool = False) -> Sequence[Fact]:
+        """Find the current facts most similar to a text, or only those that it is answered by."""
         from everloom.semantic.evidence.records import ask_observations  # noqa: PLC0415
 
         # Passed to the search instead of filtering its result, so that it continues until it has found enough facts.
@@ -169,6 +179,7 @@ class ConversationFacts:
             limit=limit,
             within=Scope(kinds=frozenset({"observation"})),
             where=are_facts,
+            fits_only=fits_only,
             reading=lambda unit, ids: asked.append(ask_observations(unit, list(ids))),
         )
         # `also` are near-duplicates that the search folded into a hit; whether a fact is new depends on them as well.

@@ -44,7 +44,7 @@ class _AgentForm:
 # seen before, and needs neither the token nor the compaction note by which other clients keep track of it.
 _AGENT_FORMS = {
     "bring_to_mind": _AgentForm(
-        fixed={"include_seen": True, "last_token": None},
+        fixed={"include_seen": True, "last_token": None, "fits_only": True},
         description="Associative recall on one topic or several, strongest first; call it often.",
         shown="results",
     )

@@ -16,7 +16,7 @@ from everloom.kernel.work.holder import this_holder
 from everloom.loom import Loom
 from everloom.mind.notes.files import NoteFiles
 from everloom.models.embed import EmbeddingTask
-from everloom.models.static import embed as static
+from everloom.models.static.multilingual import MultilingualStaticEmbedder
 from everloom.wiring.hands.client import McpServers
 from tests.mind.hands.sea import Crew, crew_in, settings_of
 from tests.mind.worlds import elsewhere, open_place, setup_of
@@ -49,9 +49,7 @@ def approve(url: str, folder: str, boat_url: str, action: str, step: str) -> Non
 
 def main() -> None:
     """Fork a process for each command, and say when it has ended."""
-    embedder = static.StaticEmbedder()
-    embedder.embed(["warm"], EmbeddingTask.DOCUMENT)
-    static.StaticEmbedder = lambda: embedder  # type: ignore[assignment, misc]
+    MultilingualStaticEmbedder().embed(["warm"], EmbeddingTask.DOCUMENT)
     say("ready")
     for line in sys.stdin:
         child = os.fork()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ import pytest
 
 from everloom.loom import open_loom
 from tests.docs.pages import ROOT, blocks
-from tests.patience import PATIENCE
+from tests.forking import Popen
+from tests.patience import run
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.gemini import GeminiServer, calls, speaks
 from tests.scripted.server import ScriptedServer
@@ -26,6 +26,13 @@ from tests.scripted.speech import Step, says, uses
 PAGES = ROOT / "docs" / "frameworks"
 BOAT = "My boat is called Marigold."
 ASKED = "What is my boat called?"
+# Runs a file as `python -W ignore` does.
+PROGRAM = """
+import runpy, sys, warnings
+warnings.simplefilter("ignore")
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 def needs(package: str) -> pytest.MarkDecorator:
@@ -46,15 +53,8 @@ class Desk:
         programs = [block.text for block in blocks(PAGES / page) if block.language == "python"]
         file = self.home / "talk.py"
         file.write_text(programs[place], encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", str(file), *arguments],
-            env={**self.environment, **more},
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-            timeout=2 * PATIENCE,
-            check=False,
-        )
+        command = [sys.executable, "-c", PROGRAM, str(file), *arguments]
+        done = run(command, start=Popen, env={**self.environment, **more}, cwd=self.home)
         assert done.returncode == 0, done.stderr[-3_000:]
         return done.stdout.strip()
 
@@ -66,7 +66,7 @@ def desk(tmp_path: Path) -> Callable[..., Desk]:
     def made(**told: str) -> Desk:
         known = {name: os.environ[name] for name in ("PATH", "LANG", "TZ", "SYSTEMROOT") if name in os.environ}
         homes = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "c")}
-        return Desk(tmp_path, {**known, **homes, "NO_PROXY": "127.0.0.1", "PYTHONUTF8": "1", **told})
+        return Desk(tmp_path, {**known, **homes, "NO_PROXY": "127.0.0.1", **told})
 
     return made
 

@@ -30,9 +30,13 @@ get = partial(httpx2.get, timeout=PATIENCE)
 
 
 @contextmanager
-def serving(place: Workspace, *, secret: str | None = SECRET, host: str = "127.0.0.1") -> Iterator[str]:
-    """Serve the channel of a workspace, with a queue that answers."""
-    mind, stop = place.mind, Event()
+def serving(
+    place: Workspace, *, secret: str | None = SECRET, host: str = "127.0.0.1", held: Event | None = None
+) -> Iterator[str]:
+    """Serve the channel of a workspace, with a queue that answers: at once, or not before `held` is set."""
+    mind, stop, may_answer = place.mind, Event(), held or Event()
+    if held is None:
+        may_answer.set()
     queue = Queue(mind.conversation)
     seats = {place.name: HttpSeat(mind.conversation, queue.wake)}
 
@@ -42,13 +46,19 @@ def serving(place: Workspace, *, secret: str | None = SECRET, host: str = "127.0
     channel = HttpChannel(enter, place.name, secret)
     server = channel.make_server(host, Tokens(place.loom.store, place.loom.clock), ("loom.example",))
     listener, address = bind("127.0.0.1", 0)
-    threads = [Thread(target=server.run, args=([listener],)), Thread(target=queue.run, args=(stop,))]
+
+    def answer() -> None:
+        may_answer.wait()
+        queue.run(stop)
+
+    threads = [Thread(target=server.run, args=([listener],)), Thread(target=answer)]
     for thread in threads:
         thread.start()
     try:
         yield address.url
     finally:
         stop.set()
+        may_answer.set()
         server.should_exit = True
         for thread in threads:
             thread.join()
@@ -78,8 +88,11 @@ def test_a_message_is_kept_once_and_its_reply_can_be_waited_for_and_fetched(plac
         assert [each["id"] for each in get(f"{url}/messages").json()["messages"]] == [reply["id"]]
         assert get(f"{url}/messages?after={reply['id']}").json()["messages"] == []
         assert get(f"{url}/messages?address=other").json()["messages"] == []
+    held = Event()
+    with serving(place, held=held) as url:
         second = post(url, {"text": "More"})
         assert (second.status_code, second.json()["reply"]) == (202, None)
+        held.set()
         fetched = get(f"{url}/messages?after={reply['id']}&wait=20").json()["messages"]
         assert len(fetched) == 1
     messages = place.mind.conversation.log()

@@ -32,6 +32,25 @@ def test_each_data_set_is_reported_by_itself(call: Call, tmp_path: Path, door: s
     assert not (tmp_path / "loom.db").exists()
 
 
+@pytest.mark.parametrize("door", ["observations", "conversation"])
+def test_a_turn_longer_than_a_memory_takes_stops_nothing(call: Call, tmp_path: Path, door: str) -> None:
+    talk = json.loads(json.dumps(TALKS[0]))
+    pages = "\n\n".join(f"Page {number} is about the weather of that day and nothing else." for number in range(6_000))
+    told = talk["conversation"]["session_1"][0]
+    assert len(pages) > 348_000
+    told["text"] = f"{pages}\n\n{told['text']}"
+    # More than one call may bring.
+    more = [{"dia_id": f"D2:{at}", "speaker": "Ben", "text": f"{at} {pages[:190_000]}"} for at in range(10, 22)]
+    talk["conversation"]["session_2"] += more
+    ended = call("bench", "retrieval", str(write(tmp_path / "long.json", [talk])), "--as", door, "--json")
+    (found,) = ended.result["data_sets"]
+    assert (found["turns"], found["divided_turns"]) == (18, 1)
+    # What is asked for is at the end of the long turn, and each turn counts once, however many parts are found.
+    single = next(each for each in found["systems"][0]["categories"] if each["category"] == "single-hop")
+    assert (single["questions"], single["recall@5"]) == (1, 1.0)
+    assert all(each["recall@20"] <= 1.0 for each in found["systems"])
+
+
 def test_people_see_tables_of_categories_and_of_what_is_unknown(call: Call, tmp_path: Path) -> None:
     file = str(write(tmp_path / "a.json", TALKS))
     said = call("bench", "retrieval", file).out

@@ -188,6 +188,17 @@ def test_search_is_bounded_by_kind_and_time(call: Call, url: str) -> None:
     assert found("--as-of", "2020-01-01") == 0
 
 
+@pytest.mark.promise("search.fits-only")
+def test_a_search_may_show_only_what_answers(call: Call, url: str) -> None:
+    oak, *_ = filled(url, "The mast step was renewed in oak.", "Pancakes need buttermilk.")
+    found = call("search", "what was the mast step renewed in", "--fits-only", "--json").result
+    assert [hit["id"] for hit in found["hits"]] == [oak]
+    foreign = "who is the prime minister of Japan", "--fits-only"
+    assert call("search", *foreign[:1], "--json").result["hits"]
+    assert call("search", *foreign, "--json").result["hits"] == []
+    assert call("search", *foreign).out.startswith("nothing here answers that")
+
+
 @pytest.mark.parametrize("cue", HOSTILE)
 def test_a_hostile_cue_breaks_nothing(cue: str, calling: Callable[[str], Call], store_url: str) -> None:
     call = calling(store_url)
@@ -356,6 +367,24 @@ def test_doctor_tells_how_to_mend_missing_vectors(call: Call, url: str) -> None:
     assert ended.code == 0
     assert "1 waiting" in ended.out
     assert "everloom embed -w 'default'" in ended.out
+
+
+GERMAN = ("Der Hund hat Angst vor dem Gewitter.", "Wir haben die Rechnung am Montag bezahlt.", "Das Dach ist neu.")
+
+
+@pytest.mark.promise("models.languages")
+@pytest.mark.parametrize(("german", "known"), [(GERMAN, False), (GERMAN[:1], True)], ids=["most", "few"])
+def test_doctor_tells_which_texts_need_another_embedder(
+    call: Call, url: str, german: tuple[str, ...], known: bool
+) -> None:
+    call("init")
+    english = [f"We sailed to the island on day {day}." for day in range(5)]
+    filled(url, *german, *english)
+    assert "does not know" not in call("doctor").out
+    call("config", "set", "embed.models", "static:wordllama-256")
+    said = call("doctor").out
+    assert ("languages that static:wordllama-256 does not know" in said) is not known
+    assert ("everloom config set embed.models static:multilingual-384" in said) is not known
 
 
 @pytest.mark.promise("words.reindexed")

@@ -139,7 +139,7 @@ def test_a_terminal_gets_a_progress_bar(start: Start, url: str) -> None:
     assert code == 0
     assert "embedding" in text
     assert "100%" in text
-    assert "static:wordllama-256" in text
+    assert "static:multilingual-384" in text
 
 
 def test_stored_text_cannot_command_a_terminal(start: Start, call: Call, url: str) -> None:

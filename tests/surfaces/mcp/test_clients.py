@@ -23,6 +23,7 @@ from everloom.surfaces.cli.commands.setup.clients.tables import with_table, with
 from everloom.surfaces.cli.runtime.completing import CLIENT_NAMES
 from everloom.surfaces.cli.runtime.invocation import own_command
 from tests import patience
+from tests.forking import Popen
 from tests.surfaces.mcp.ground import PROGRAM, environment
 
 JSON_CLIENTS = [name for name, client in CLIENTS.items() if not client.is_toml]
@@ -445,7 +446,7 @@ def test_what_a_running_client_writes_meanwhile_is_not_lost(tmp_path: Path) -> N
 
 def run(home: Path, *flags: str) -> dict[str, Any]:
     command = [*PROGRAM, "init", "--json", "--client", "cursor", *flags]
-    done = patience.run(command, env=environment(home), cwd=home, check=False)
+    done = patience.run(command, start=Popen, env=environment(home), cwd=home, check=False)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

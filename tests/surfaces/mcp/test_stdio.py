@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client
 
 from everloom.loom import open_loom
-from tests.patience import run
+from tests.forking import Popen
+from tests.patience import finish, reading, run
 from tests.surfaces.mcp.ground import PROGRAM, SETTINGS, call, environment, over_stdio, refusal
 from tests.surfaces.mcp.journey import walk_core, walk_upkeep
 
@@ -58,15 +61,26 @@ def test_nothing_but_the_protocol_is_written_to_stdout_and_the_end_of_input_ends
     # The id of a request comes back as it was sent; for some readers these characters end a line.
     lines.append(json.dumps({"jsonrpc": "2.0", "id": "a\u2028b\u0085c", "method": "ping", "params": {}}))
     command = [*PROGRAM, "mcp", "--json", "--store", f"sqlite://{store}"]
-    done = run(command, input="\n".join(lines) + "\n", env=environment(tmp_path))
-    assert done.returncode == 0
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    piped: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with Popen(command, text=True, env=environment(tmp_path), **piped) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write("\n".join(lines) + "\n")
+        process.stdin.flush()
+        said = ""
+        # The end of input also ends what is under way, and nobody waits for its answer any more.
+        with reading(process, "the answer to the last request"):
+            while "2028" not in said and (line := process.stdout.readline()):
+                said += line
+        rest, _ = finish(process)
+    assert process.returncode == 0
+    answers = [json.loads(line) for line in (said + rest).splitlines()]
     assert {"2.0"} == {each["jsonrpc"] for each in answers}
     assert "a\u2028b\u0085c" in [each.get("id") for each in answers]
 
 
 def test_an_unknown_toolset_ends_the_command_with_a_hint(tmp_path: Path, store: Path) -> None:
     command = [*PROGRAM, "mcp", "--tools", "everything", "--store", f"sqlite://{store}"]
-    done = run(command, env=environment(tmp_path))
+    done = run(command, start=Popen, env=environment(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert "semantic-full" in done.stderr

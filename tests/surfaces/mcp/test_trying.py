@@ -12,6 +12,7 @@ import pytest
 from everloom.checks import Check
 from everloom.surfaces.cli.commands.setup.clients import Machine, check_clients
 from tests import patience
+from tests.forking import Popen
 from tests.surfaces.mcp.ground import PROGRAM, environment
 
 SERVER = [*PROGRAM, "mcp"]
@@ -104,7 +105,7 @@ def test_an_entry_for_a_server_elsewhere_is_not_tried(tmp_path: Path) -> None:
 @pytest.mark.promise("clients.tried")
 def test_doctor_tells_about_clients_and_fails_with_them(tmp_path: Path) -> None:
     entered(tmp_path, ["/nowhere/everloom", "mcp"])
-    done = patience.run([*PROGRAM, "doctor", "--json"], env=environment(tmp_path), check=False)
+    done = patience.run([*PROGRAM, "doctor", "--json"], start=Popen, env=environment(tmp_path), check=False)
     told = json.loads(done.stdout)
     assert done.returncode == 1
     assert [each["state"] for each in told["result"]["checks"] if each["name"] == "client cursor"] == ["fail"]

@@ -44,6 +44,20 @@ def test_a_search_says_how_well_each_hit_fits_and_why_it_is_there(visitor: Visit
 
 
 @pytest.mark.promise("page.search")
+def test_a_switch_leaves_out_what_does_not_answer(visitor: Visitor, boat: int) -> None:
+    asked, foreign = {"q": "what did the Petrel cost"}, {"q": "what is the capital of France"}
+    assert 'name="fits_only" value="1">' in visitor.see("search", **asked)
+    page = visitor.see("search", **asked, fits_only="1")
+    assert 'name="fits_only" value="1" checked>' in page
+    assert f"item/{boat}" in page
+    assert '<li class="hit far"' in visitor.see("search", **foreign)
+    for part in ({}, {"part": "hits"}):
+        page = visitor.see("search", **foreign, fits_only="1", **part)
+        assert "Nothing here answers that" in page
+        assert '<li class="hit' not in page
+
+
+@pytest.mark.promise("page.search")
 def test_a_search_keeps_to_kinds_and_dates(site: Site, visitor: Visitor, boat: int, clock: ManualClock) -> None:
     assert f"item/{boat}" not in visitor.see("search", q="Petrel", kind="understanding")
     assert f"item/{boat}" in visitor.see("search", q="Petrel", kind="observation")

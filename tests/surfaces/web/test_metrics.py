@@ -84,7 +84,7 @@ def test_a_proxy_that_nobody_has_named_does_not_open_them(tmp_path: Path) -> Non
 def test_a_worker_offers_its_figures_on_a_port_of_its_own(store_url: str, tmp_path: Path) -> None:
     with open_loom(store_url, settings=SETTINGS) as loom:
         loom.workspace(SECRET)
-    command = [*PROGRAM, "worker", "--json", "--store", store_url, "--every", "1"]
+    command = [*PROGRAM, "worker", "--json", "--store", store_url, "--every", "0.1"]
     environ = environment(tmp_path, EVERLOOM_METRICS_WORKER_PORT="0")
     process = Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ)
     assert process.stderr is not None

@@ -60,7 +60,7 @@ async def test_two_clients_that_name_no_conversation_cannot_touch_each_others_th
         kept = await call(a, "remember", subject_names=["James"], content="James sails every summer.")
         heard = await call(a, "bring_to_mind", topic_or_context="summer sailing")
         taken = await call(b, "delete_observations", ids=[kept["id"]])
-        assert "deleted" not in taken
+        assert taken["deleted"] == []
         assert taken["rejected"] == [{"id": kept["id"], "reason": "session mismatch"}]
         await call(b, "reset_seen")
         assert (await call(b, "bring_to_mind", topic_or_context="summer sailing"))["results"]
@@ -70,13 +70,13 @@ async def test_two_clients_that_name_no_conversation_cannot_touch_each_others_th
         listed = (await call(a, "sessions")).get("result", [])
     # In the older era a connection is a conversation; in the newer one each call stands by itself.
     if mode == "legacy":
-        assert "results" not in again
+        assert again["results"] == []
         assert mine["deleted"] == [kept["id"]]
         assert len({each["session_id"] for each in listed}) == 2
         assert all(each["session_id"].startswith("connection ") for each in listed)
     else:
         assert again["results"]
-        assert "deleted" not in mine
+        assert mine["deleted"] == []
         assert listed == []
 
 
@@ -84,7 +84,7 @@ async def test_two_clients_that_name_no_conversation_cannot_touch_each_others_th
 async def test_deleting_needs_the_id_that_wrote(url: str, mode: str) -> None:
     async with over_http(url, mode, x_memory_workspace=f"named {mode}") as client:
         kept = await call(client, "remember", subject_names=["James"], content="James dives.", session_id="mine")
-        assert "deleted" not in await call(client, "delete_observations", ids=[kept["id"]])
+        assert (await call(client, "delete_observations", ids=[kept["id"]]))["deleted"] == []
         gone = await call(client, "delete_observations", ids=[kept["id"]], session_id="mine")
         assert gone["deleted"] == [kept["id"]]
 
@@ -158,7 +158,7 @@ async def test_a_conversation_goes_on_after_the_server_was_restarted(tmp_path: P
             (session,) = (await call(client, "sessions"))["result"]
     finally:
         await connection.__aexit__(None, None, None)
-    assert (after["compaction_detected"], "results" in after) == (False, False)
+    assert (after["compaction_detected"], after["results"]) == (False, [])
     assert (again["compaction_detected"], len(again["results"])) == (True, 1)
     # In the older era the client was given an id when it connected, and goes on using it.
     assert session["session_id"].startswith("long" if named else "connection ")

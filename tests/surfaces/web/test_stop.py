@@ -163,7 +163,7 @@ def test_what_does_not_end_in_time_is_given_up(store_url: str, tmp_path: Path) -
 
 def worker(home: Path, url: str, **environ: str) -> subprocess.Popen[str]:
     """Start a worker that embeds and does nothing else."""
-    command = [*PROGRAM, "worker", "--json", "--store", url, "--task", "embed"]
+    command = [*PROGRAM, "worker", "--json", "--store", url, "--task", "embed", "--every", "0.1"]
     return Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(home, **environ))
 
 

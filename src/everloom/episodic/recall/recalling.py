@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Any
 
 from everloom.clock import to_micros
 from everloom.episodic.being import Being
@@ -19,10 +20,10 @@ from everloom.episodic.scenes.node import KIND, Node, nodes_of
 from everloom.episodic.scenes.scene import fold_text
 from everloom.errors import Rejected
 from everloom.kernel.answer.budget import affordable, checked_tokens, cost, cut_item, more, room_for
-from everloom.kernel.answer.encode import BY_ID
+from everloom.kernel.answer.encode import BY_ID, SAID
 from everloom.kernel.journal import count_access
 from everloom.kernel.operation import Transaction
-from everloom.kernel.search import ALONE, Hit, Scope
+from everloom.kernel.search import ALONE, NOTHING_FITS, Hit, Scope
 from everloom.kernel.texts import checked_limit
 from everloom.kernel.verbs import ANSWER_TOKENS
 from everloom.models.text import RECALL_CLOSING, RECALL_OPENING, estimate, marked, trimmed, without_recall_tags
@@ -41,6 +42,8 @@ FRAME_TOKENS = 80
 _CUT_SHORT = "fragments are cut; ask with a larger max_tokens"
 # How many scenes of a cluster a query is matched with.
 _DEEPEST = 10_000
+# Of the scenes that answer a query, so many at most.
+_MOST_FITTING = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +51,8 @@ class Recall:
     """The result of `recall`; when nothing was recalled, `text` is empty and `reason` says why."""
 
     text: str
-    fragments: tuple[str, ...]
-    node_ids: tuple[int, ...]
+    fragments: tuple[str, ...] = field(metadata=SAID)
+    node_ids: tuple[int, ...] = field(metadata=SAID)
     reason: str | None = None
     note: str | None = None
 
@@ -59,8 +62,8 @@ class ClusterMemory:
     """The result of `recall_memory`: the clusters, or one cluster with its scenes; `text` is the same for people."""
 
     text: str
-    clusters: tuple[Cluster, ...] = ()
-    nodes: tuple[Node, ...] = field(default=(), metadata=BY_ID)
+    clusters: tuple[Cluster, ...] = field(default=(), metadata=SAID)
+    nodes: tuple[Node, ...] = field(default=(), metadata={**BY_ID, **SAID})
     note: str | None = None
 
 
@@ -71,6 +74,7 @@ class ClusterRequest:
     cluster_id: int | None
     limit: int = 5
     query: str | None = None
+    fits_only: bool = False
 
 
 def recall(being: Being, message: str, felt: object = None, max_tokens: int = ANSWER_TOKENS) -> Recall:
@@ -107,10 +111,10 @@ def recall(being: Being, message: str, felt: object = None, max_tokens: int = AN
 def _find_touched(being: Being, message: str, feeling: Felt | None) -> list[int]:
     """Find the living scenes that fit a message, best first; with a feeling, the most alike first."""
     wanted = _RECALLED if feeling is None else _COMPARED
-    found = being.op.search(message, limit=wanted, within=SCENES, where=_living, recipe=ALONE)
+    found = being.op.search(message, limit=wanted, within=SCENES, where=_living, recipe=ALONE, fits_only=True)
     with being.op.read() as unit:
         threshold = thresholds_of(being, unit).recall
-        ids = [hit.id for hit in found.fitting if _is_touched(hit, threshold)]
+        ids = [hit.id for hit in found.hits if _is_touched(hit, threshold)]
         emotions = {} if feeling is None else {item: node.emotion for item, node in nodes_of(unit, ids).items()}
     if feeling is not None:
         # A scene without a known emotion comes last.
@@ -159,10 +163,12 @@ def recall_memory(
     tokens = checked_tokens(max_tokens)
     checked_limit(asked.limit, 100, "scenes")
     if asked.cluster_id is None:
-        return _list_clusters(being, asked.query, tokens)
+        return _list_clusters(being, asked, tokens)
     with being.op.read() as unit:
         cluster = find_cluster(unit, asked.cluster_id)
-        nodes = [] if no_nodes else _nodes_in(unit, asked.cluster_id, asked.limit, asked.query)
+        nodes = [] if no_nodes else _nodes_in(unit, asked)
+    fitting = _fitting_scenes(being, asked, among=[node.id for node in nodes])
+    nodes = [node for node in nodes if fitting is None or node.id in fitting][: asked.limit]
     head = f"{cluster.name} — {cluster.digest}"
     lines = [cut_item(node.line, node.id, round(tokens * LINE), SHOW_SCENE) for node in nodes]
     shown = affordable(lines, tokens - FRAME_TOKENS - 2 * cost(head))
@@ -171,27 +177,43 @@ def recall_memory(
         text="\n".join([head, *shown]),
         clusters=(cluster,),
         nodes=tuple(nodes[: len(shown)]),
-        note=more(len(nodes) - len(shown), "scenes"),
+        note=_unfit(fitting) or more(len(nodes) - len(shown), "scenes"),
     )
 
 
-def _nodes_in(unit: Unit, cluster_id: int, limit: int, query: str | None) -> list[Node]:
-    """Choose the scenes of a cluster by importance, then by last activation; with a query, only those that match."""
-    depth = limit if query is None else _DEEPEST
-    ids = [row["id"] for row in unit.all("episodic.node_in_cluster", cluster=cluster_id, limit=depth)]
+def _nodes_in(unit: Unit, asked: ClusterRequest) -> list[Node]:
+    """Choose the scenes of a cluster by importance, then by last activation; with a query, all that match."""
+    depth = asked.limit if asked.query is None else _DEEPEST
+    ids = [row["id"] for row in unit.all("episodic.node_in_cluster", cluster=asked.cluster_id, limit=depth)]
     nodes = nodes_of(unit, ids)
-    terms = None if query is None else [fold_text(term) for term in query.split()]
+    terms = None if asked.query is None else [fold_text(term) for term in asked.query.split()]
     ranked = (nodes[item] for item in ids)
-    found = (node for node in ranked if terms is None or any(term in node.content.haystack for term in terms))
-    return list(found)[:limit]
+    return [node for node in ranked if terms is None or any(term in node.content.haystack for term in terms)]
 
 
-def _list_clusters(being: Being, query: str | None, tokens: int) -> ClusterMemory:
+def _fitting_scenes(being: Being, asked: ClusterRequest, **how: Any) -> frozenset[int] | None:
+    """Find the scenes that answer the query, if only they are wanted; else None."""
+    if not asked.fits_only or not asked.query or not asked.query.strip():
+        return None
+    found = being.op.search(asked.query, limit=_MOST_FITTING, within=SCENES, recipe=ALONE, fits_only=True, **how)
+    # What a hit stands for answers, too.
+    return frozenset(item for hit in found.hits for item in (hit.id, *hit.also))
+
+
+def _unfit(fitting: AbstractSet[int] | None) -> str | None:
+    return NOTHING_FITS if fitting is not None and not fitting else None
+
+
+def _list_clusters(being: Being, asked: ClusterRequest, tokens: int) -> ClusterMemory:
     """List the roots and all clusters with scenes; with a query, the most similar first."""
-    embedding = being.op.embedding
+    embedding, query = being.op.embedding, asked.query
     cue = embedding.probe(query) if query and query.strip() else None
+    fitting = _fitting_scenes(being, asked, where=_living)
     with being.op.read() as unit:
         clusters = [each for each in clusters_of(unit) if each.nodes or each.is_root]
+        if fitting is not None:
+            homes = {node.cluster_id for node in nodes_of(unit, sorted(fitting)).values()}
+            clusters = [each for each in clusters if each.id in homes]
         if cue is not None and cue.model == embedding.preferred:
             ids, rows = cluster_vectors(unit, embedding)
             near = dict(zip(ids, (rows @ cue.general).tolist() if ids else [], strict=True))
@@ -201,5 +223,5 @@ def _list_clusters(being: Being, query: str | None, tokens: int) -> ClusterMemor
     return ClusterMemory(
         text="\n".join(line for line, _ in shown),
         clusters=tuple(cluster for _, cluster in shown),
-        note=more(len(clusters) - len(shown), "clusters"),
+        note=_unfit(fitting) or more(len(clusters) - len(shown), "clusters"),
     )

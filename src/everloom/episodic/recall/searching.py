@@ -14,8 +14,8 @@ from everloom.episodic.recall.recalling import FRAME_TOKENS, LINE, SCENES, SHOW_
 from everloom.episodic.scenes.node import Node, nodes_of
 from everloom.episodic.scenes.scene import fold_text
 from everloom.errors import NotFound, Rejected
-from everloom.kernel.answer.budget import affordable, checked_tokens, cut_item, more
-from everloom.kernel.answer.encode import BY_ID
+from everloom.kernel.answer.budget import Listed, affordable, checked_tokens, cut_item, more
+from everloom.kernel.answer.encode import BY_ID, SAID
 from everloom.kernel.search import ALONE, Findings, Hit, Scope
 from everloom.kernel.texts import checked, checked_limit
 from everloom.kernel.verbs import ANSWER_TOKENS, no_next_page
@@ -67,7 +67,7 @@ class FoundScenes:
     """The result of `search_memory`; if nothing fits, `hits` are the nearest scenes and `text` says so."""
 
     text: str
-    hits: tuple[FoundScene, ...]
+    hits: tuple[FoundScene, ...] = field(metadata=SAID)
     by_vectors: bool
     fits: bool
     note: str | None = None
@@ -85,7 +85,13 @@ class SaidMessage:
 
 
 def search_memory(
-    being: Being, query: str, mode: SearchMode, limit: int, max_tokens: int = ANSWER_TOKENS
+    being: Being,
+    query: str,
+    mode: SearchMode,
+    limit: int,
+    max_tokens: int = ANSWER_TOKENS,
+    *,
+    fits_only: bool = False,
 ) -> FoundScenes:
     """Find scenes by meaning and by literal words; each hit that fits and is shown counts as recalled once."""
     tokens = checked_tokens(max_tokens)
@@ -97,9 +103,10 @@ def search_memory(
         held = _find_literally(unit, terms, mode)
     # With `and`, words decide, and the search only ranks the scenes that contain them all.
     among = None if mode == "or" else sorted(held)
-    found = being.op.search(query, limit=limit, within=SCENES, among=among, recipe=ALONE)
+    how = {"within": SCENES, "among": among, "recipe": ALONE, "fits_only": fits_only}
+    found = being.op.search(query, limit=limit, **how)
     fitting = {hit.id for hit in found.fitting} | {item for item, share in held.items() if share == 1.0}
-    chosen = _rank(held, found, fitting)[:limit]
+    chosen = [item for item in _rank(held, found, fitting) if item in fitting or not fits_only][:limit]
     with being.op.read() as unit:
         nodes = nodes_of(unit, chosen)
     known = {hit.id: hit for hit in found.hits}
@@ -113,7 +120,7 @@ def search_memory(
         hits=tuple(hit for hit, _ in told),
         by_vectors=found.by_vectors,
         fits=bool(fitting),
-        note=more(len(hits) - len(told), "were found"),
+        note=more(len(hits) - len(told), "were found") if hits else found.note,
     )
 
 
@@ -173,6 +180,8 @@ def search_history(
     period: tuple[datetime | None, datetime | None],
     limit: int,
     beyond: int | None = None,
+    *,
+    fits_only: bool = False,
 ) -> tuple[SaidMessage, ...]:
     """Find messages by their text and time; without a text, list them, newest first or after one of them."""
     begin, end = period
@@ -182,9 +191,11 @@ def search_history(
         if beyond is not None:
             raise no_next_page()
         scope = Scope(kinds=frozenset(kinds), happened_from=begin, happened_until=end)
-        hits = being.op.search(query, limit=limit, within=scope).hits
+        found = being.op.search(query, limit=limit, within=scope, fits_only=fits_only)
         names = [each.name for each in fields(SaidMessage)]
-        return tuple(SaidMessage(**{name: getattr(hit, name) for name in names}) for hit in hits)
+        return Listed.of(
+            (SaidMessage(**{name: getattr(hit, name) for name in names}) for hit in found.hits), found.note
+        )
     with being.op.read() as unit:
         last_at, last_id = (FOREVER, FOREVER) if beyond is None else _place_of(unit, beyond)
         rows = unit.all(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -26,6 +26,7 @@ from everloom.episodic.scenes.scene import (
     time_texts,
 )
 from everloom.errors import Conflict
+from everloom.kernel.answer.encode import SAID
 from everloom.kernel.lifecycle import strength_after_patrols
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document, Prepared
@@ -47,8 +48,8 @@ class Node:
     feeling: str
     importance: float
     cluster_id: int
-    themes: tuple[str, ...]
-    emotion: Emotion | None
+    themes: tuple[str, ...] = field(metadata=SAID)
+    emotion: Emotion | None = field(metadata=SAID)
     session_count: int
     status: Literal["active", "dying", "dead"]
     fresh: bool

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from everloom.kernel.answer.encode import AS_GIVEN
+from everloom.kernel.answer.encode import AS_GIVEN, SAID
 from everloom.kernel.lifecycle import DYING, PATROLS_TO_FADE, strength_after_patrols
 
 DEFAULT_IMPORTANCE = 0.5
@@ -98,8 +98,8 @@ class Scene:
     """One discrete event: the contract's canonical fields."""
 
     action: str
-    actors: tuple[str, ...] = ()
-    when: tuple[When, ...] = field(default=(), metadata=AS_GIVEN)
+    actors: tuple[str, ...] = field(default=(), metadata=SAID)
+    when: tuple[When, ...] = field(default=(), metadata={**AS_GIVEN, **SAID})
     setting: str = ""
     dialogue: tuple[str, ...] = ()
     sensory: tuple[str, ...] = ()

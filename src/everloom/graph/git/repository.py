@@ -274,11 +274,11 @@ class Git:
             for path, blob in blobs.items()
         )
         for attempt in range(_TRIES):
-            head = self._run("rev-parse", "-q", "--verify", "HEAD^{commit}", fails=True).strip()
-            tree = write_tree(self._run, head, blobs)
+            head, before = self._run("rev-parse", "HEAD^{commit}", "HEAD^{tree}", fails=True).split() or ("", "")
+            tree = write_tree(self._run, head, form, blobs)
             # The index comes first: if it is locked, nothing is committed. The person's own changes in it stay.
             self._run("update-index", "-z", "--index-info", text=entries)
-            if head and tree == self._run("rev-parse", f"{head}^{{tree}}").strip():
+            if tree == before:
                 return
             parent = ("-p", head) if head else ()
             said, dates = f"{message}\n", _dates(at)

@@ -6,6 +6,7 @@ branches: `git.py` does.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -19,28 +20,49 @@ _FEW = 20
 _MOST_FILES, _MOST_BYTES = 10_000, 32_000_000
 
 
-def write_tree(run: Run, head: str, blobs: Mapping[str, str | None]) -> str:
+def write_tree(run: Run, head: str, form: str, blobs: Mapping[str, str | None]) -> str:
     """Write the tree of a commit in which these files are changed or, without a blob, gone; returns its hash.
 
     Only the folders of these files are read and written: an index of the whole tree would cost as much as the whole.
+    `form` is how the repository names its objects. One process writes all folders, as starting one takes longer than
+    the writing: each is an entry of the one around it, and so its hash is computed here.
     """
     folders: dict[str, dict[str, str | None]] = {"": {}}
-    tree: str | None = None
+    texts: list[str] = []
+    hashes: list[str] = []
     for path, blob in blobs.items():
         folder, _, name = path.rpartition("/")
         _entries_of(folders, folder)[name] = None if blob is None else f"100644 blob {blob}"
     listings = _listings(run, head, folders)
-    # From the innermost folder outwards, as each is an entry of the one around it.
     for folder in sorted(folders, key=_depth, reverse=True):
         listing = _with_entries(listings[folder], folders[folder])
-        # `--missing`: the other entries come from a tree that is there, and looking each of them up would cost the
-        # most. It brings the entries into order.
-        tree = run("mktree", "-z", "--missing", text=listing).strip() if listing or not folder else None
-        if not folder:
-            break
-        around, _, name = folder.rpartition("/")
-        folders[around][name] = None if tree is None else f"{_TREE} {tree}"
-    return str(tree)
+        if listing or not folder:
+            texts.append(listing)
+            hashes.append(_hash_of(listing, form))
+        if folder:
+            around, _, name = folder.rpartition("/")
+            folders[around][name] = f"{_TREE} {hashes[-1]}" if listing else None
+    # `--missing`: the other entries come from a tree that is there, and looking each of them up would cost the most. It
+    # brings the entries into order.
+    several = ["--batch"] if len(texts) > 1 else []
+    made = run("mktree", "-z", "--missing", *several, text="\0".join(texts)).split()
+    if made != hashes:
+        raise OSError("git made another tree of these files than was computed")
+    return made[-1]
+
+
+def _hash_of(listing: str, form: str) -> str:
+    """Compute the hash that git gives to a tree with these entries."""
+    entries = []
+    for line in listing.split("\0")[:-1]:
+        head, _, name = line.partition("\t")
+        mode, kind, digest = head.split(" ")
+        raw = name.encode("utf-8", "surrogateescape")
+        entries.append(
+            (raw + b"/" * (kind == "tree"), b"%b %b\0" % (mode.lstrip("0").encode(), raw) + bytes.fromhex(digest))
+        )
+    content = b"".join(entry for _, entry in sorted(entries))
+    return hashlib.new(form, b"tree %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def _depth(folder: str) -> int:

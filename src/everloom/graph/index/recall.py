@@ -30,7 +30,7 @@ _MEMORIES = Scope(kinds=frozenset({"memory"}))
 _USED = 3
 # When nothing fits a question, so many of the nearest memories are shown.
 _NEAREST = 3
-_NOTHING_FITS = "nothing fits well; these are the nearest"
+_NEAREST_ONLY = "nothing fits well; these are the nearest"
 
 
 class ArchivedOnes(Enum):
@@ -64,15 +64,19 @@ def sieve_for(
     return MemoryFilter(types, tags, min_importance, ArchivedOnes.LIKE_OTHERS if archived else ArchivedOnes.LAST)
 
 
-def recall(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter = _ANY) -> Recalled:
+def recall(
+    graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter = _ANY, *, fits_only: bool = False
+) -> Recalled:
     """Find memories that fit a question, best match first; if none does, the nearest ones, marked as such."""
-    found = find_near(graph, query, limit, within)
+    found = find_near(graph, query, limit, within, fits_only=fits_only)
     if found.note:
         return replace(found, memories=found.memories[:_NEAREST])
     return replace(found, memories=tuple(each for each in found.memories if each.fits))
 
 
-def find_near(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter = _ANY) -> Recalled:
+def find_near(
+    graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter = _ANY, *, fits_only: bool = False
+) -> Recalled:
     """Find the memories nearest to a query, best match first."""
     if not 1 <= limit <= _MOST:
         raise Rejected(f"the limit must be between 1 and {_MOST}, not {limit}", hint=f"ask for 1 to {_MOST}")
@@ -89,9 +93,10 @@ def find_near(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilte
         return wanted
 
     recipe = _ON_A_PAR if within.archived is ArchivedOnes.LIKE_OTHERS else ALONE
-    found = graph.op.search(query, limit=limit, within=_MEMORIES, where=where, recipe=recipe)
+    how = {"within": _MEMORIES, "where": where, "recipe": recipe, "fits_only": fits_only}
+    found = graph.op.search(query, limit=limit, **how)
     memories = tuple(brief_of(rows[hit.id], hit.text, now, hit) for hit in found.hits)
-    return Recalled(memories, found.degraded, _NOTHING_FITS if memories and not found.fits else None)
+    return Recalled(memories, found.degraded, _NEAREST_ONLY if memories and not found.fits else found.note)
 
 
 def count_used(graph: OpenGraph, shown: Recalled) -> None:
@@ -106,12 +111,20 @@ def count_used(graph: OpenGraph, shown: Recalled) -> None:
         graph.op.leave("graph.recall", lambda transaction: lend(transaction.unit, loans))
 
 
-def search(graph: OpenGraph, query: str, limit: int, within: MemoryFilter, beyond: str | None = None) -> Recalled:
+def search(
+    graph: OpenGraph,
+    query: str,
+    limit: int,
+    within: MemoryFilter,
+    beyond: str | None = None,
+    *,
+    fits_only: bool = False,
+) -> Recalled:
     """List memories that match a filter, most recently changed first; with a query, best match first."""
     if query.strip():
         if beyond is not None:
             raise no_next_page()
-        return find_near(graph, query, limit, within)
+        return find_near(graph, query, limit, within, fits_only=fits_only)
     return Recalled(tuple(list_memories(graph, within, limit, beyond)))
 
 

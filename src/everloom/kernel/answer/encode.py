@@ -15,7 +15,7 @@ from typing import Any
 
 from everloom.jsontext import to_json
 
-# The metadata of a field that is written even when it is null or empty, because that is the answer.
+# The metadata of a field that is written even when it is null or empty, because that is the answer or is promised.
 SAID = MappingProxyType({"is_said": True})
 # The metadata of a field that is written by its ids alone, because the text of the same answer tells the rest.
 BY_ID = MappingProxyType({"is_by_id": True})

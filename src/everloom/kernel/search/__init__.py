@@ -5,14 +5,17 @@ Refuses to know what the kinds of documents mean; a faculty narrows a search by 
 
 from everloom.kernel.search.find import Finder
 from everloom.kernel.search.gather import Archiving
-from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
+from everloom.kernel.search.hits import EVERYTHING, NOTHING_FITS, Findings, Hit, Leading, Scope
 from everloom.kernel.search.index import PLANNED, Document, Index, Prepared, Standing
-from everloom.kernel.search.recipe import ALONE, DEFAULT, Bias, Recipe
+from everloom.kernel.search.question import is_question
+from everloom.kernel.search.recipe import ALONE, ASSOCIATIVE, DEFAULT, Bias, Recipe
 
 __all__ = [
     "ALONE",
+    "ASSOCIATIVE",
     "DEFAULT",
     "EVERYTHING",
+    "NOTHING_FITS",
     "PLANNED",
     "Archiving",
     "Bias",
@@ -21,8 +24,10 @@ __all__ = [
     "Findings",
     "Hit",
     "Index",
+    "Leading",
     "Prepared",
     "Recipe",
     "Scope",
     "Standing",
+    "is_question",
 ]

@@ -1,4 +1,4 @@
-"""How likely it is that a text answers a question, judged by that text and that question alone. Pure.
+"""How far a text bears on a question, judged by that text and that question alone. Pure.
 
 Nothing here depends on the other candidates: what stands highest of a bad lot is still no answer. The weights come
 from a logistic regression over conversations of two kinds that were asked their own questions and those of others;
@@ -16,8 +16,6 @@ import numpy as np
 
 from everloom.kernel.search.fusion import Claims, Column, Corpus, Usual
 
-# Below this a text is not taken for an answer: nineteen of twenty questions that a conversation answers are above.
-FLOOR = 0.5
 # A word in every document still says a little.
 _COMMON = 0.1
 # An answer about somebody else is no answer: a name counts as much as so many other words.
@@ -69,8 +67,8 @@ def telling_shares(terms: Sequence[str], names: AbstractSet[str], corpus: Corpus
     return weights / max(float(weights.sum()), 1e-9)
 
 
-def answers(evidence: Evidence, weights: Column, noise: Usual) -> Column:
-    """Judge every candidate by itself."""
+def bearing(evidence: Evidence, weights: Column, noise: Usual) -> Column:
+    """Judge every candidate by itself, in log-odds."""
     share, share_around = evidence.holds @ weights, (evidence.holds | evidence.near) @ weights
     share_around = np.where(share > 0, share_around, _HEARSAY * share_around)
     odds = _odds(_BY_WORDS, share, share_around)
@@ -79,8 +77,7 @@ def answers(evidence: Evidence, weights: Column, noise: Usual) -> Column:
         cosines = _BY_BOTH.cosine * noise.z(evidence.cosine)
         cosines = cosines + _BY_BOTH.around * evidence.lacks * noise.z(evidence.around)
         odds = sight * (_odds(_BY_BOTH, share, share_around) + cosines) + (1.0 - sight) * odds
-    likely: Column = 1.0 / (1.0 + np.exp(-odds))
-    return likely
+    return odds
 
 
 def _odds(known: Judgement, share: Column, share_around: Column) -> Column:

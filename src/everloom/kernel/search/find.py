@@ -19,11 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from everloom.clock import LATEST, Clock, clamped, from_micros, is_ahead, to_micros, zone_named
-from everloom.kernel.embedding import Cue, Embedding
-from everloom.kernel.search.answers import FLOOR
+from everloom.kernel.embedding import Cue, Embedding, script_in
 from everloom.kernel.search.bias import applied, at
-from everloom.kernel.search.diversity import Candidate, fold
-from everloom.kernel.search.fusion import Claims, Corpus, Usual
+from everloom.kernel.search.fusion import Candidate, Claims, Column, Corpus, Usual, fold
 from everloom.kernel.search.gather import (
     NO_AIM,
     Aim,
@@ -37,24 +35,29 @@ from everloom.kernel.search.gather import (
     gather_among,
     grouped,
 )
-from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
+from everloom.kernel.search.hits import EVERYTHING, NOTHING_FITS, SUBJECTS, Findings, Hit, Leading, Scope
+from everloom.kernel.search.judging import judge
 from everloom.kernel.search.question import Asked, ask
 from everloom.kernel.search.recipe import DEFAULT, Recipe
 from everloom.kernel.search.sample import Samples
-from everloom.kernel.search.score import Background, Scores, scored
+from everloom.kernel.search.score import Background, Scores, lifted, scored
 from everloom.kernel.search.when import anchor_in, mentions_time, timed
 from everloom.kernel.texts import checked, checked_limit, spellings
 from everloom.kernel.trust.origin import worth_saying
-from everloom.store import Ids, Row, Store, Unit
+from everloom.store import Ids, Row, Store, Unit, VectorHit
 from everloom.store.contract import Probe
 
 _LONGEST_CUE = 20_000
 _MOST_HITS = 1_000
 # Candidates that rank below this many pages are not compared for folding: every one is compared with the whole page.
 _FOLDING_DEPTH = 4
+# So many hits are read and judged by their texts, however few are asked for.
+_JUDGED = 20
 # By so much a search looks deeper if a filter left too few candidates: a few rounds reach the whole workspace.
 _WIDENING = 4
 _NO_ARCHIVE = Archiving()
+_NOTHING_LEADS = Leading()
+_NO_LIFT = np.zeros(0)
 # Workspaces whose time zones are kept.
 _MOST_ZONES = 10_000
 
@@ -63,20 +66,28 @@ _Reading = Callable[[Unit, Sequence[int]], object]
 
 
 class _Shown(NamedTuple):
-    """What hits are shown with: the question, the names of its perspectives, and what else is asked about them."""
+    """What hits are shown with: the question, the names of its perspectives, what was learned about answers, and what
+    else is asked about the hits.
+    """
 
     question: str
     angles: Mapping[int, str]
+    lesson: judge.Learned
+    noise: Usual | None
     reading: _Reading | None
 
 
 class _Posed(NamedTuple):
-    """A question in one workspace: as it was understood, as vectors, and how their perspectives are called."""
+    """A question in one workspace: as it was understood, as vectors, and how their perspectives are called.
+
+    `lesson` is what was learned about answers in its script, found with the embedder in use.
+    """
 
     quest: Quest
     corpus: Corpus
     noise: Usual | None
     angles: Mapping[int, str]
+    lesson: judge.Learned
 
 
 class RankedDocument(NamedTuple):
@@ -94,14 +105,25 @@ class Ranking(NamedTuple):
     scores: Scores
     kept: Sequence[RankedDocument]
 
-    def kinds(self, leaving_out: AbstractSet[int]) -> dict[str, int]:
+    @property
+    def unfit(self) -> frozenset[int]:
+        """The candidates that do not answer."""
+        return frozenset(
+            row["item_id"] for row, fits in zip(self.gathered.candidates, _fits(self), strict=True) if not fits
+        )
+
+    @property
+    def known(self) -> float:
+        """How likely it is that the memory holds an answer."""
+        return float(self.scores.known.max(initial=0.0))
+
+    def kinds(self, shown: AbstractSet[int], leaving_out: AbstractSet[int]) -> dict[str, int]:
         """Count by kind the results and the candidates that share a word with the question, most frequent first."""
-        kept = {each.row["item_id"] for each in self.kept}
         touched: Claims = np.logical_or.reduce(self.scores.holds, axis=1)
         counts = Counter(
             row["kind"]
             for row, is_touched in zip(self.gathered.candidates, touched, strict=True)
-            if (is_touched or row["item_id"] in kept) and row["item_id"] not in leaving_out
+            if (is_touched or row["item_id"] in shown) and row["item_id"] not in leaving_out
         )
         return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
@@ -109,11 +131,19 @@ class Ranking(NamedTuple):
 class Finder:
     """Searches the workspaces of a store."""
 
-    def __init__(self, store: Store, embedding: Embedding, clock: Clock, archive: Archiving = _NO_ARCHIVE) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedding: Embedding,
+        clock: Clock,
+        archive: Archiving = _NO_ARCHIVE,
+        leading: Leading = _NOTHING_LEADS,
+    ) -> None:
         self._store = store
         self._embedding = embedding
         self._clock = clock
         self._archive = archive
+        self._leading = leading
         self._samples = Samples()
         # The time zones of workspaces as they were last seen; each search checks its own.
         self._zones: dict[int, str] = {}
@@ -130,12 +160,14 @@ class Finder:
         among: Sequence[int] | None = None,
         where: Where | None = None,
         reading: _Reading | None = None,
+        fits_only: bool = False,
     ) -> Findings:
         """Return the documents that match `cue`, strongest first, looking past excluded ones until the page is full.
 
         `among` ranks exactly these documents, which a search over everything might not reach. `where` is called inside
         the unit of work to ask which candidates may appear in the result. `reading` is called inside
-        the one that reads what is shown of the hits, to ask for more about them in the same round trip.
+        the one that reads what is shown of the hits, to ask for more about them in the same round trip. With
+        `fits_only`, the page is filled from those of all candidates that answer, and may stay empty.
         """
         checked_limit(limit, _MOST_HITS)
         question = checked(cue, "the question", _LONGEST_CUE)
@@ -143,13 +175,14 @@ class Finder:
         now = min(within.as_of or LATEST, self._clock.now())
         # Before the unit of work begins: a model may take seconds, and an open snapshot holds up the engine's cleaning.
         vectors = self._embedding.probe(question, workspace) if recipe.vectors else None
-        depth = limit + len(leaving_out)
+        depth, most = limit + len(leaving_out), max(limit, _JUDGED)
         unasked = Asked((), to_micros(now))
         scope = Quest(unasked, NO_AIM, within.reach, recipe, self._archive, now, where, is_last=True)
         while True:
             # Each round asks everything anew: one that looks deeper sees one state of the workspace, too.
             with self._store.read(workspace) as unit:
                 posed = self._posed(unit, question, scope, vectors)
+                scope = replace(scope, leading=posed.quest.leading)
                 if among is not None:
                     gathered = gather_among(unit, posed.quest, posed.corpus, among)
                 else:
@@ -157,28 +190,50 @@ class Finder:
             barred = leaving_out | gathered.refused
             gathered = self._with_archived(workspace, gathered, now)
             background = _background(gathered, posed)
-            ranking = _ranked(gathered, posed.quest.asked, background, limit, recipe, barred)
-            if len(ranking.kept) == limit or gathered.is_all:
+            ranking = _ranked(gathered, posed, background, most, barred)
+            is_full = len(ranking.kept) >= limit
+            if fits_only:
+                unfit = ranking.unfit
+                ranking = _folded(gathered, ranking.scores, most, recipe, barred | unfit)
+                # What lies deeper fits less often: where most do not fit already, it is not worth looking at.
+                is_full &= len(ranking.kept) >= limit or 2 * len(unfit) > gathered.count
+            if is_full or gathered.is_all:
                 break
             # Starting from the recipe's own minimum: a smaller depth would gather the same candidates again.
             depth = max(depth, recipe.word_candidates) * _WIDENING
-        hits = self._described(workspace, ranking, _Shown(question, posed.angles, reading))
+        shown = _Shown(question, posed.angles, posed.lesson, posed.noise, reading)
+        hits = _best_first(self._described(workspace, ranking, shown), recipe.bias.margin)
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
-        return Findings(hits, posed.quest.aim.whole is not None, degraded, ranking.kinds(barred))
+        if fits_only:
+            hits = tuple(hit for hit in hits if hit.fits)
+        by_vectors = posed.quest.aim.whole is not None
+        note = NOTHING_FITS if fits_only and not hits else None
+        kinds = ranking.kinds({hit.id for hit in hits[:limit]}, barred)
+        return Findings(hits[:limit], by_vectors, degraded, kinds, ranking.known, note)
 
     def _posed(self, unit: Unit, question: str, scope: Quest, vectors: Cue | None) -> _Posed:
         """Understand a question in its workspace, and count its words there."""
         noise = None if vectors is None else self._embedding.ask_noise(unit, vectors.model, question)
+        leading = self._ask_leading(unit, question, scope)
         asked, counts = self._understood(unit, question, scope)
         whole = self._embedding.aimed(unit, vectors)
         corpus = counts()
         without = partial(self._aimed_without, unit, asked, (question, whole), corpus.documents)
         return _Posed(
-            replace(scope, asked=asked, aim=Aim(whole, without)),
+            replace(scope, asked=asked, aim=Aim(whole, without), leading=leading()),
             corpus,
             None if noise is None else Usual(*noise()),
             self._embedding.angles(unit, vectors) if whole else {},
+            judge.lesson_for("" if vectors is None else vectors.model, script_in(question)),
         )
+
+    def _ask_leading(self, unit: Unit, question: str, scope: Quest) -> Callable[[], Sequence[int]]:
+        """Ask what leads, once for every round; of an earlier time that is not known."""
+        kinds, reach, known = self._leading.kinds, scope.reach, scope.leading
+        if known is not None:
+            return lambda: known
+        may_lead = reach.is_present and kinds and (reach.kinds is None or not kinds.isdisjoint(reach.kinds))
+        return self._leading.ask(unit, question) if may_lead else tuple
 
     def _understood(self, unit: Unit, question: str, scope: Quest) -> tuple[Asked, Callable[[], Corpus]]:
         """Read a question, with the times that it mentions, and ask for the counts of its words."""
@@ -207,8 +262,9 @@ class Finder:
         # The event is searched for by its words alone, because embedding it would cost a second call of the model.
         event = ask(anchor.phrase, scope.asked.now)
         quest = replace(scope, asked=event, archive=_NO_ARCHIVE, where=None, is_last=False)
-        gathered = gather(unit, quest, ask_counts(unit, event.terms)(), 1)
-        found = _ranked(gathered, event, None, 1, scope.recipe).kept
+        corpus = ask_counts(unit, event.terms)()
+        posed = _Posed(quest, corpus, None, {}, judge.lesson_for("", script_in(anchor.phrase)))
+        found = _ranked(gather(unit, quest, corpus, 1), posed, None, 1).kept
         events = [at for each in found if not is_ahead(from_micros(at := each.row["happened_at"]), now)]
         return ask(question, scope.asked.now, tuple(map(anchor.span, events)))
 
@@ -269,14 +325,21 @@ def _background(gathered: Gathered, posed: _Posed) -> Background | None:
 
 def _ranked(
     gathered: Gathered,
-    asked: Asked,
+    posed: _Posed,
     background: Background | None,
     limit: int,
-    recipe: Recipe,
     leaving_out: AbstractSet[int] = frozenset(),
 ) -> Ranking:
     """Rank the candidates and fold them into a page."""
-    scores, rows, covers = scored(gathered, asked, background, recipe), gathered.rows, gathered.covers
+    scores = scored(gathered, posed.quest.asked, background, posed.quest.recipe, posed.lesson)
+    places = {row["item_id"]: place for place, row in enumerate(gathered.candidates)}
+    leading = [places[item] for item in posed.quest.leading or () if item in places]
+    return _folded(gathered, lifted(scores, leading), limit, posed.quest.recipe, leaving_out)
+
+
+def _folded(gathered: Gathered, scores: Scores, limit: int, recipe: Recipe, leaving_out: AbstractSet[int]) -> Ranking:
+    """Fold ranked candidates into a page, without those that are left out."""
+    rows, covers = gathered.rows, gathered.covers
     terms = frozenset(scores.terms)
     best = [place for place in scores.order if rows[place]["item_id"] not in leaving_out][: limit * _FOLDING_DEPTH]
     nothing: frozenset[int] = frozenset()
@@ -303,6 +366,7 @@ def _hits(ranking: Ranking, page: _Page) -> tuple[Hit, ...]:
     The similarity is that of the whole question, which thresholds are about; the ranking may leave names out.
     """
     gathered, scores = ranking.gathered, ranking.scores
+    asked, lesson = judge.wanted(page.shown.question), page.shown.lesson
     spelled = spellings(page.shown.question)
     words = [spelled.get(term, term) for term in scores.terms]
     hits = []
@@ -312,6 +376,13 @@ def _hits(ranking: Ranking, page: _Page) -> tuple[Hit, ...]:
         if row is None:
             continue
         origin, trust = worth_saying(row["origin"], row["trust"])
+        told = judge.told(asked, row["text"])
+        evidence = dict(at(scores.evidence, place)) | told
+        leads = bool(scores.signals.get(SUBJECTS, _NO_LIFT)[place : place + 1].any())
+        odds = judge.weighed(lesson.answers, evidence)
+        answers = float(scores.answers[place] if leads else judge.likely(odds))
+        tells = not told["untold"] and not told["uncounted"]
+        fits = leads or (tells and bool(_fitting(ranking, np.array([answers]), slice(place, place + 1))[0]))
         hit = Hit(
             id=item,
             kind=row["kind"],
@@ -319,8 +390,10 @@ def _hits(ranking: Ranking, page: _Page) -> tuple[Hit, ...]:
             text=row["text"],
             labels=tuple(json.loads(row["labels"])),
             score=float(scores.score[place]),
-            answers=float(scores.answers[place]),
-            fits=bool(scores.answers[place] >= FLOOR),
+            answers=answers,
+            fits=fits,
+            relates=fits or _relates(near, page.shown.noise, scores.holds[place]),
+            evidence=evidence,
             relevance=float(scores.relevance[place]),
             signals=dict(at(scores.signals, place)),
             bias=applied(scores.bias, place),
@@ -340,6 +413,38 @@ def _hits(ranking: Ranking, page: _Page) -> tuple[Hit, ...]:
         )
         hits.append(hit)
     return tuple(hits)
+
+
+def _fits(ranking: Ranking) -> Claims:
+    """Mark the candidates that may answer, as far as that is known before their texts are read."""
+    return _fitting(ranking, ranking.scores.answers)
+
+
+def _fitting(ranking: Ranking, answers: Column, places: slice = slice(None)) -> Claims:
+    scores = ranking.scores
+    documents = ranking.gathered.corpus.documents
+    return judge.fitting(answers, scores.evidence["bearing"][places], scores.known[places], documents)
+
+
+def _relates(near: VectorHit | None, noise: Usual | None, holds: Claims) -> bool:
+    """Check whether a text is near enough to a topic, or holds enough of its words, to come to mind."""
+    is_near = near is not None and noise is not None and near.similarity >= noise.mean + judge.NEAR * noise.spread
+    return is_near or bool(holds.any() and holds.mean() >= judge.SHARED)
+
+
+def _best_first(hits: Sequence[Hit], margin: float) -> tuple[Hit, ...]:
+    """Put no hit above one that answers better by more than the margin; else the order stays."""
+    best, lowest = max((hit.answers for hit in hits), default=0.0), 1.0
+    # What is exactly asked for leads, and answers no less than what follows.
+    ordered = [replace(hit, answers=best) for hit in hits if hit.leads]
+    left = [hit for hit in hits if not hit.leads]
+    while left:
+        enough = max(hit.answers for hit in left) - margin
+        first = next(place for place, hit in enumerate(left) if hit.answers >= enough)
+        hit = left.pop(first)
+        lowest = min(lowest, hit.score)
+        ordered.append(hit if hit.score == lowest else replace(hit, score=lowest))
+    return tuple(ordered)
 
 
 def _distinct(words: Sequence[str], chosen: Claims) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from everloom.kernel.journal import access_from
 from everloom.kernel.lifecycle import Access
 from everloom.kernel.search.fusion import Corpus, rarest
-from everloom.kernel.search.index import WISH
+from everloom.kernel.search.index import WISH, Standing
 from everloom.kernel.search.question import Asked, Known, names_in
 from everloom.kernel.search.recipe import Recipe
 from everloom.kernel.search.sample import VectorSample
@@ -65,7 +65,7 @@ Where = Callable[[Unit, Ids], Callable[[], AbstractSet[int]]]
 class Quest:
     """A question, and how to look for what answers it; `is_last` says that nothing is asked of the unit afterwards.
 
-    `where` asks which of some items may appear in the result.
+    `where` asks which of some items may appear in the result; `leading` lead it, in order (None: not asked yet).
     """
 
     asked: Asked
@@ -76,6 +76,7 @@ class Quest:
     now: datetime
     where: Where | None = None
     is_last: bool = False
+    leading: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,10 @@ def gather(unit: Unit, quest: Quest, corpus: Corpus, depth: int) -> Gathered:
     """
     asked, reach, recipe = quest.asked, quest.reach, quest.recipe
     then = _within(reach, asked.spans[0]) if len(asked.spans) == 1 else None
+    leading = _ask_leading(unit, quest)
     found, rows, is_all = _by_words(unit, quest, corpus, depth, then)
+    lead = [row for row in leading() if row["item_id"] not in {*found}]
+    found, rows = [*found, *(row["item_id"] for row in lead)], [*rows, *lead]
     names = names_in(map(known_by, rows), frozenset(asked.terms)) if recipe.names else frozenset()
     aimed = quest.aim.without(_NOBODY.union(*names))
     probe = aimed.probe if aimed else None
@@ -163,6 +167,14 @@ def gather(unit: Unit, quest: Quest, corpus: Corpus, depth: int) -> Gathered:
     # The best by either measure: reading what is beside every candidate would cost more than finding them.
     best = {*found[: recipe.seeds], *(hit.item_id for hit in hits[: recipe.seeds])}
     return _described(_with_context(gathered, about, best, quest, may_answer=True), about, quest)
+
+
+def _ask_leading(unit: Unit, quest: Quest) -> Callable[[], list[Row]]:
+    """Ask for the rows of what leads, but for what has been retired or is outside the scope."""
+    if not quest.leading:
+        return list
+    within = unit.ask("words.within", ids=Ids(tuple(quest.leading)), **quest.reach.params)
+    return unit.ask("words.scored_of", ids=within.ids("id")).get
 
 
 def _by_words(
@@ -303,11 +315,15 @@ def _whole(gathered: Gathered, about: _About, quest: Quest) -> Mapping[int, Vect
 
 
 def _lacking(rows: Iterable[Row], best: AbstractSet[int], recipe: Recipe) -> tuple[int, ...]:
-    """List the best texts that are in a session, and so short that they need their neighbours."""
+    """List the best pieces of evidence that are in a session, and so short that they need their neighbours."""
     return tuple(
         row["item_id"]
         for row in rows
-        if row["item_id"] in best and row["session_id"] is not None and row["words"].count(" ") < _LONG * recipe.short
+        if row["item_id"] in best
+        and row["session_id"] is not None
+        # What one pass understands, text after text, is about different things.
+        and row["standing"] != Standing.SYNTHESIS
+        and row["words"].count(" ") < _LONG * recipe.short
     )
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from everloom.clock import to_micros
+from everloom.kernel.answer.encode import SAID
+from everloom.store import Unit
 from everloom.store.contract import FOREVER, Reach
 
+# What an answer says of itself if only what fits was wanted, and nothing does.
+NOTHING_FITS = "nothing here answers that; without fits_only, the nearest are listed"
+# The signal of a document that leads because it is exactly what the question asks for.
+SUBJECTS = "subjects"
 REASONS = {
     "synthesis": "it is a synthesis, not a single piece of evidence",
     "covered": "an understanding already says this",
@@ -20,6 +27,7 @@ REASONS = {
     "pinned": "it is pinned",
 }
 _REASONS = {
+    SUBJECTS: "it is what is understood of exactly the subjects that the question is about",
     "verbatim": "it holds every word of the question",
     "who": "it was said by whom the question is about",
     "reply": "it follows a question about this",
@@ -52,13 +60,24 @@ class Scope:
 EVERYTHING = Scope()
 
 
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The kinds of documents that may lead a page whatever they score, and how to ask which ones do, in order.
+
+    They are exactly what a question asks for; only a faculty knows what that means. Its answer may ask once more.
+    """
+
+    kinds: AbstractSet[str] = frozenset()
+    ask: Callable[[Unit, str], Callable[[], Sequence[int]]] = lambda *_: tuple
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A document that matches a cue, and why it ranked where it did.
 
     `relevance` comes from the sum of `signals`; `score` is that, moved a little by the factors in `bias` where others
-    answer about equally well. `answers` is how likely it is that this text answers the question, whatever the others
-    are; `fits` says that this is enough.
+    answer about equally well. `answers` is how likely it is that this text answers the question, judged by its
+    `evidence`; `fits` says that this is enough, `relates` that it is enough to come to mind at a topic.
     """
 
     id: int
@@ -82,6 +101,8 @@ class Hit:
     session_id: int | None
     happened_at: datetime
     created_at: datetime
+    relates: bool = False
+    evidence: Mapping[str, float] = field(default_factory=dict)
     # Said only of what is worth less than what the agent says itself.
     origin: str | None = None
     trust: str | None = None
@@ -92,6 +113,11 @@ class Hit:
     def source(self) -> str:
         """The kind of memory."""
         return self.kind
+
+    @property
+    def leads(self) -> bool:
+        """Whether it comes first whatever it scores, because it is exactly what the question asks for."""
+        return SUBJECTS in self.signals and self.signals[SUBJECTS] > 0.0
 
     def explain(self) -> list[str]:
         """Explain in words why this hit ranked where it did."""
@@ -118,11 +144,13 @@ class Findings:
     `kinds` counts what a narrower search could find: the hits, and every candidate that shares a word with the cue.
     """
 
-    hits: tuple[Hit, ...]
+    hits: tuple[Hit, ...] = field(metadata=SAID)
     by_vectors: bool
     degraded: str | None = None
     kinds: Mapping[str, int] = field(default_factory=dict)
-    # What was left off to keep within the budget of an answer.
+    # How likely it is that this memory holds an answer at all.
+    known: float = 0.0
+    # That nothing fits, if only that was wanted, and what was left off to keep within the budget of an answer.
     note: str | None = None
 
     @property

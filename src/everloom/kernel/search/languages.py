@@ -145,7 +145,8 @@ REQUESTS = Phrases(
             pourriez)|(?:dis|rappelle|montre|donne|explique|raconte)-moi|(?:dites|rappelez|montrez|donnez|
             expliquez)-moi|s'il te plaît|s'il vous plaît|sais-tu|savez-vous|(?:est-ce que )?tu (?:sais|te souviens|
             te rappelles)|te (?:souviens|rappelles)-tu|vous souvenez-vous|je (?:voudrais|veux|aimerais) savoir|
-            j'aimerais savoir|je me demande)(?: (?:me|m'|nous) ?(?:dire|rappeler|montrer|donner|expliquer|aider à))?""",
+            j'aimerais savoir|je me demande)(?: (?:me|m'|nous) ?(?:dire|rappeler|montrer|donner|expliquer|
+            aider à))?""",
         "es": r"""(?:(?:hola|oye|y|bueno|ok|por favor),? )*(?:(?:me )?(?:puedes|podrías|puede|
             podría)(?: por favor)?(?: (?:decir|recordar|mostrar|dar|explicar|contar|ayudar)(?:me|nos)?(?: a)?)?|
             dime|dígame|recuérdame|recuerdame|muéstrame|dame|cuéntame|explícame|ayúdame(?: a)?|por favor|sabes|
@@ -456,3 +457,76 @@ CALENDARS: Mapping[Language, Calendar] = {
     ),
 }
 by_language(CALENDARS)  # fails at import if a language has no calendar
+
+# How a question begins that has no question mark.
+INTERROGATIVES = Phrases(
+    {
+        "en": r"""who|whose|whom|what|when|where|why|which|how|is|are|was|were|am|do|does|did|has|have|had|can|
+            could|will|
+            would|should|may|must""",
+        "de": r"""wer|wessen|wem|wen|was|wann|wo\w*|warum|weshalb|wieso|welche[mnrs]?|wie\w*|ist|sind|war|waren|hat|
+            haben|
+            kann|können|darf|muss|soll|gibt es""",
+        "fr": r"""qui|que|quoi|quand|où|pourquoi|quel(?:le)?s?|comment|combien|est-ce que|est-il|est-elle|y a-t-il|
+            à quel(?:le)?|de quel(?:le)?|dans quel(?:le)?|avec qui|chez qui""",
+        "es": r"""quién(?:es)?|qué|cuándo|dónde|adónde|por qué|cuál(?:es)?|cómo|cuánt[oa]s?|a qué|de qué|en qué|
+            con quién|hay""",
+        "ru": r"""кто|кого|кому|кем|что|чего|чем|когда|где|куда|откуда|почему|зачем|как\w*|сколько|чей|чья|чьё|
+            есть ли""",
+        "ja": r"誰|だれ|何|なに|いつ|どこ|なぜ|どうして|どの|どれ|どう|いくつ|いくら|どんな",
+        "zh": r"谁|什么|何时|什么时候|哪|为什么|怎么|怎样|多少|几|是不是|有没有",
+        "ar": r"من|ما|ماذا|متى|[أا]ين|لماذا|كيف|كم|هل|[أا]ي",
+        "hi": r"कौन|किस\w*|क्या|कब|कहाँ|कहां|क्यों|कैसे|कितन\w*",
+    },
+    is_opening=True,
+)
+# That a number is asked for. German and Russian write "how many" in forms; scripts without spaces need no ends.
+QUANTITIES = Phrases(
+    {
+        "en": r"""how (?:many|much|old|tall|long|far|big|large|heavy|wide|high|deep|fast|often)|what (?:number|age|
+            size|
+            height|weight|percentage|share)""",
+        "de": r"wie (?:viele?[nrs]?|alt|groß|lange?|weit|schwer|breit|hoch|tief|schnell|oft|teuer)|wieviele?",
+        "fr": r"combien|quel âge|quelle (?:taille|hauteur|distance|pointure|longueur)|à quelle fréquence",
+        "es": r"cuánt[oa]s?|qué (?:edad|altura|tamaño|distancia|talla|porcentaje)|con qué frecuencia",
+        "ru": r"скольк(?:о|их|им|ими)|какого (?:роста|возраста|размера)|насколько|как (?:часто|долго|далеко)",
+        "ja": r"""いくつ|いくら|何(?:人|歳|個|本|枚|回|年間|時間|キロ|メートル|センチ|円|匹|冊|台|杯|割|パーセント)|
+            どのくらい|どれくらい""",
+        "zh": r"多少|几(?:个|位|岁|次|年|天|只|本|台|斤|公里|小时|元|块|号)|多(?:大|高|长|远|重|久|快)",
+        "ar": r"كم|ما (?:عدد|طول|وزن|عمر|مقدار|نسبة)",
+        "hi": r"कितन(?:े|ी|ा)",
+    }
+)
+# What tells a number, beside digits.
+NUMBERS = Phrases(
+    {
+        "en": r"""one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty(?:-\w+)?|hundreds?|
+            thousands?|millions?|dozens?|half|quarter|twice|once|double|both|pair|twins?|single|daily|weekly|monthly|
+            yearly|every|each|all|no|none|nothing|zero|free|first|second|third|fourth|fifth""",
+        "de": r"""ein(?:e[mnrs]?|s)?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|\w+zehn|\w+zig|
+            \w*hundert|
+            \w*tausend|million(?:en)?|dutzend|halb\w*|viertel|\w+mal|beide\w*|paar|zwillinge?|täglich|wöchentlich|
+            monatlich|jede[mnrs]?|alle|kein\w*|null|gratis|umsonst|erste[nrs]?|zweite[nrs]?|dritte[nrs]?""",
+        "fr": r"""une?|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|treize|quatorze|quinze|seize|vingt\w*|
+            trente|quarante|cinquante|soixante|cents?|mille|millions?|douzaine|demi\w*|quart|fois|double|jumeaux|
+            jumelles|chaque|tou(?:s|tes)|aucune?|zéro|gratuit\w*|premi(?:er|ère)|seconde?|troisième""",
+        "es": r"""una?|uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|trece|catorce|quince|veint\w+|
+            treinta|cuarenta|cincuenta|sesenta|setenta|ochenta|noventa|cien(?:to)?s?|mil|millon(?:es)?|docena|
+            medi[oa]|
+            doble|ve(?:z|ces)|gemel[oa]s|cada|tod[oa]s|ningun[oa]?|cero|gratis|primer[oa]?|segund[oa]|tercer[oa]?""",
+        "ru": r"""од(?:ин|на|но|ного|ной)|дв[аеух]\w*|тр(?:и|ёх|ех|ём|ем)\w*|четыр\w+|пят\w+|шест\w+|сем[ьи]\w*|
+            восем\w+|
+            девят\w+|десят\w+|дюжин\w+|сто|ст[оа]\w*|тысяч\w*|миллион\w*|пол\w*|четверт\w+|раз\w*|вдвое|оба|обе|
+            пар[аыу]|
+            близнец\w*|кажд\w+|все|ни одн\w+|ноль|бесплатно|перв\w+|втор\w+|трет\w+""",
+        "ja": r"[一二三四五六七八九十百千万両半倍]|ひとつ|ふたつ|みっつ|一人|毎|全部|無料|双子|ゼロ",
+        "zh": r"[一二三四五六七八九十百千万两半双每]|全部|免费|零|倍",
+        "ar": r"""واحد\w*|[إا]ثن\w+|ثلاث\w*|[أا]ربع\w*|خمس\w*|ست\w*|سبع\w*|ثمان\w*|تسع\w*|عشر\w*|مئ\w*|مائ\w*|
+            [أا]لف\w*|مليون\w*|
+            نصف|ربع|مر(?:ة|تين|ات)|كل|جميع|مجان\w*|صفر|توأم\w*|[أا]ول\w*|ثان\w*|ثالث\w*|يومي\w*|[أا]سبوعي\w*|
+            شهري\w*""",
+        "hi": r"""एक|दो|तीन|चार|पाँच|पांच|छह|छः|सात|आठ|नौ|दस|ग्यारह|बारह|पंद्रह|बीस|तीस|चालीस|पचास|साठ|सौ|हज़ार|
+            हजार|लाख|करोड़|
+            आधा|आधी|डेढ़|ढाई|दर्जन|बार|हर|सब|सभी|दोनों|मुफ़्त|मुफ्त|शून्य|जुड़वाँ|पहल[ाीे]|दूसर[ाीे]|तीसर[ाीे]""",
+    }
+)

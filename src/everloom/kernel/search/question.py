@@ -18,10 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from everloom.kernel.search.fusion import Claims, Column
-from everloom.kernel.search.languages import ADDRESSED, FIRST_PERSON, REQUESTS
+from everloom.kernel.search.languages import ADDRESSED, FIRST_PERSON, INTERROGATIVES, REQUESTS
 from everloom.kernel.search.when import Span
 from everloom.kernel.texts import analyse, language_of
 
+# How a question ends, in the scripts that mark one.
+QUESTION_MARKS = frozenset("?？؟")
 # A name in the middle of a sentence. The first word of a sentence is written with a capital whatever it is.
 _CAPITAL = re.compile(r"(?<=[^.?!:\n] )[^\W\d_][\w'’-]*")
 # Talk about the talk, beside the frames of requests that `languages` knows.
@@ -38,7 +40,8 @@ _ASKING = r"""
 # Asked for advice or for something to be done, beside the frames of requests: an imperative, a plan, a way to do it.
 _ADVICE = r"""
     ^\W*(?:help|suggest|recommend|write|draft|plan|make|create)\b | \b(?:should|good|best|popular)\b
-    | \bi(?:['’]m|\ am)\ (?:\w+\ )?(?:planning|looking|thinking|trying|about|going|working|considering|creating|building)\b
+    | \bi(?:['’]m|\ am)\ (?:\w+\ )?
+        (?:planning|looking|thinking|trying|about|going|working|considering|creating|building)\b
     | \bi\ (?:want|need|would\ like|have)\ to\b | \bi['’]d\ like\ to\b | ^\W*if\ i\b | \bwhen\ i(?:['’]m|\ am)\b
     | \bhow\ (?:do|can|could|would|might|to)\b | \bwhat\ (?:do|can|could)\ i\b
 """
@@ -104,6 +107,11 @@ class Asked(NamedTuple):
         return kept if any(map(str.isalnum, kept)) else self.topic
 
 
+def is_question(text: str) -> bool:
+    """Return whether a text asks something; a topic or a statement only brings other things to mind."""
+    return text.rstrip()[-1:] in QUESTION_MARKS or bool(INTERROGATIVES.search(text) or REQUESTS.search(text))
+
+
 def ask(question: str, now: int, spans: tuple[Span, ...] = ()) -> Asked:
     """Read a question. What is left when the words of asking are taken out is its topic, if anything is left."""
     bare = REQUESTS.sub(" ", question)
@@ -139,13 +147,23 @@ def names_in(known: Iterable[Known], terms: AbstractSet[str]) -> frozenset[froze
     return frozenset(words for each in set(known) for words in _names_of(each) if words <= terms)
 
 
-def bearing(known: Sequence[Known], names: AbstractSet[frozenset[str]], terms: Sequence[str], holds: Claims) -> Column:
+def borne(known: Sequence[Known], names: AbstractSet[frozenset[str]], terms: Sequence[str], holds: Claims) -> Column:
     """Mark the documents that are known by one of the names, and half those that mention it in their text."""
     bears = {each: not names.isdisjoint(_names_of(each)) for each in set(known)}
     says = np.zeros(len(known), np.bool_)
     for name in names:
         says |= holds[:, [terms.index(word) for word in name]].all(axis=1)
     return np.where([bears[each] for each in known], 1.0, np.where(says, _MENTIONED, 0.0))
+
+
+def unnamed(known: Sequence[Known], names: AbstractSet[frozenset[str]], terms: Sequence[str], holds: Claims) -> Column:
+    """Return which share of the names each document neither is known by nor mentions."""
+    missing = np.zeros(len(known))
+    for name in names:
+        bears = {each: name in _names_of(each) for each in set(known)}
+        says = holds[:, [terms.index(word) for word in name]].all(axis=1)
+        missing += ~(says | np.array([bears[each] for each in known], np.bool_))
+    return missing / max(1, len(names))
 
 
 def said_by(known: Sequence[Known], side: Side) -> Column:

@@ -81,3 +81,5 @@ class Recipe:
 DEFAULT = Recipe()
 # For scenes and memories: whoever tells several in one session does not tell the second as an answer to the first.
 ALONE = Recipe(beside=False)
+# For topics and statements, which share few words with what they bring to mind: meaning leads, and nothing is lent.
+ASSOCIATIVE = Recipe(words=0.25, vectors=1.8, context=0.0, around=0.0, share=1.0, wishes=0.0)

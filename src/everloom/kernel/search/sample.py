@@ -72,12 +72,15 @@ def _blended(cosines: npt.NDArray[np.float64], noise: Usual) -> Usual:
 
 
 def _read(unit: Unit, model: int, perspective: int, documents: int) -> npt.NDArray[np.float32]:
-    """Read the vectors of documents that are spread over the ids: ids grow with time, so the sample spans all of it."""
+    found = unit.vectors(model, perspective, spread_over(unit, min(_SIZE, documents + 1)))
+    return np.array([*found.values()], np.float32) if found else np.zeros((0, 0), np.float32)
+
+
+def spread_over(unit: Unit, count: int) -> list[int]:
+    """List at most so many documents, spread over the ids: ids grow with time, so that they span all of it."""
     ends = unit.one("words.document_ends")
     if ends is None or ends["lowest"] is None:
-        return np.zeros((0, 0), np.float32)
-    lowest, highest = int(ends["lowest"]), int(ends["highest"])
-    points = np.unique(np.linspace(lowest, highest, min(_SIZE, documents + 1)).astype(np.int64)).tolist()
+        return []
+    points = np.unique(np.linspace(int(ends["lowest"]), int(ends["highest"]), count).astype(np.int64)).tolist()
     rows = unit.all("words.document_sample", points=points)
-    found = unit.vectors(model, perspective, [row["item_id"] for row in rows if row["item_id"] is not None])
-    return np.array([*found.values()], np.float32) if found else np.zeros((0, 0), np.float32)
+    return [row["item_id"] for row in rows if row["item_id"] is not None]

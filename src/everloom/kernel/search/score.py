@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from everloom.clock import AHEAD, MICROSECOND, to_micros
 from everloom.kernel.lifecycle import Access
-from everloom.kernel.search.answers import Evidence, answers, telling_shares
+from everloom.kernel.search.answers import Evidence, bearing, telling_shares
 from everloom.kernel.search.bias import Circumstances, UseCounts, factors, ordered, strength
 from everloom.kernel.search.fusion import (
+    SPREAD,
     Claims,
     Column,
     Field,
@@ -28,8 +29,10 @@ from everloom.kernel.search.fusion import (
     usual_words,
 )
 from everloom.kernel.search.gather import Gathered, known_by
+from everloom.kernel.search.hits import SUBJECTS
 from everloom.kernel.search.index import PLAN, WISH, Standing
-from everloom.kernel.search.question import Asked, Side, bearing, is_said_by, said_by
+from everloom.kernel.search.judging import judge
+from everloom.kernel.search.question import QUESTION_MARKS, Asked, Side, borne, is_said_by, said_by, unnamed
 from everloom.kernel.search.recipe import Bias, Recipe
 from everloom.kernel.search.when import Moments, credit
 from everloom.store import Row, VectorHit
@@ -47,8 +50,8 @@ _AROUND = 4
 _MANY = 4
 # The share of a text's words that make it a repetition of the question: whose text it is may stand before it.
 _VERBATIM = 0.7
-# How a question ends, in the scripts that mark one.
-_QUESTION_MARKS = frozenset("?？؟")
+# How likely a document that leads is the answer, and the distance of its signals to those of the next.
+_LEADS, _STEP = 0.95, 0.5
 
 # The places of the rows beside each candidate: the one that it follows, the one before that, and the two after it.
 # Where there is none, the place behind the last row.
@@ -72,14 +75,18 @@ class Background:
 class Scores:
     """The score of every candidate and its components, in the order of the rows.
 
-    `order` lists the row indices, best first; `holds` marks the terms of the question that each text contains,
-    `near` those that its labels or the texts around it contain, `is_dated` the texts that are not from the future.
+    `order` lists the row indices, best first; `answers` judges each text by the `evidence` that is known before it is
+    read, `known` whether it bears on the question at all. `holds` marks the terms of the question that each text
+    contains, `near` those that its labels or the texts around it contain, `is_dated` the texts that are not from the
+    future.
     """
 
     terms: Sequence[str]
     order: Sequence[int]
     score: Column
     answers: Column
+    known: Column
+    evidence: Mapping[str, Column]
     relevance: Column
     signals: Mapping[str, Column]
     bias: Mapping[str, Column]
@@ -102,7 +109,9 @@ class _Read:
     beside: Places
 
 
-def scored(gathered: Gathered, asked: Asked, background: Background | None, recipe: Recipe) -> Scores:
+def scored(
+    gathered: Gathered, asked: Asked, background: Background | None, recipe: Recipe, lesson: judge.Learned
+) -> Scores:
     """Score every candidate; ties go to the newer."""
     asked = asked._replace(terms=telling(asked.terms, gathered.corpus))
     read = _read(gathered, asked.terms, recipe)
@@ -114,7 +123,10 @@ def scored(gathered: Gathered, asked: Asked, background: Background | None, reci
     cosine, beside = _cosines(gathered, background.whole, read.beside) if background else (None, None)
     own = None if cosine is None else cosine[: gathered.count]
     evidence = Evidence(holds | (read.stored.counts > 0), near, own, beside, read.lacks)
-    likely = answers(evidence, shares, background.noise if background else Usual(0.0, 0.0))
+    odds = bearing(evidence, shares, background.noise if background else Usual(0.0, 0.0))
+    names = unnamed([known_by(row) for row in gathered.candidates], gathered.names, asked.terms, holds)
+    pieces = judge.evidence(strengths / SPREAD, odds, names, read.own.lengths, gathered.corpus.documents)
+    likely = judge.likely(judge.weighed(lesson.answers, pieces))
     bias = factors(_circumstances(gathered, asked, recipe.bias), recipe.bias)
     ids = np.fromiter((row["item_id"] for row in gathered.candidates), np.int64, gathered.count)
     order, moved = ordered(strengths, likely, ids, bias, recipe.bias)
@@ -123,6 +135,8 @@ def scored(gathered: Gathered, asked: Asked, background: Background | None, reci
         order=order,
         score=relevance(moved),
         answers=likely,
+        known=judge.likely(judge.weighed(lesson.known, pieces)),
+        evidence=pieces,
         relevance=relevance(strengths),
         signals=signals,
         bias=bias,
@@ -225,7 +239,7 @@ def _answering(gathered: Gathered, read: _Read, evidence: Column, lent: Column, 
     asked = np.array([row["item_id"] in asking for row in gathered.rows], np.bool_)
     given = np.append(np.where(asked, evidence, 0.0), 0.0)[read.beside[:, 0]]
     ends = [
-        asking.get(row["item_id"]) in _QUESTION_MARKS and not is_said_by(known_by(row), Side.PERSON)
+        asking.get(row["item_id"]) in QUESTION_MARKS and not is_said_by(known_by(row), Side.PERSON)
         for row in gathered.candidates
     ]
     only_asks = np.array(ends, np.bool_) & ~_repeats(read.own)
@@ -257,7 +271,7 @@ def _credited(gathered: Gathered, asked: Asked, holds: Claims, recipe: Recipe) -
     rows, known = gathered.candidates, [known_by(row) for row in gathered.candidates]
     signals = {}
     if gathered.names:
-        signals["names"] = recipe.names * bearing(known, gathered.names, asked.terms, holds)
+        signals["names"] = recipe.names * borne(known, gathered.names, asked.terms, holds)
     if recipe.who:
         signals["who"] = recipe.who * said_by(known, asked.side)
     if asked.spans:
@@ -329,4 +343,26 @@ def usage(accesses: Sequence[Access]) -> UseCounts:
         useful=np.array([each.useful for each in accesses], np.float64),
         questionable=np.array([each.questionable for each in accesses], np.float64),
         pinned=np.array([each.pinned for each in accesses], np.bool_),
+    )
+
+
+def lifted(scores: Scores, places: Sequence[int]) -> Scores:
+    """Put the candidates at these places first, in this order, as answers no less likely than any other."""
+    if not places:
+        return scores
+    first = list(places)
+    strengths = sum(scores.signals.values(), np.zeros(len(scores.score)))
+    lift = np.zeros_like(strengths)
+    lift[first] = strengths.max() + _STEP * np.arange(len(first), 0, -1) - strengths[first]
+    score, answers = scores.score.copy(), scores.answers.copy()
+    # Above every other score, each above the next, and no more than one.
+    score[first] = (top := score.max()) + (1.0 - top) * np.arange(len(first), 0, -1) / (len(first) + 1)
+    answers[first] = max(_LEADS, float(answers.max()))
+    return replace(
+        scores,
+        order=[*first, *(place for place in scores.order if place not in first)],
+        score=score,
+        answers=answers,
+        relevance=relevance(strengths + lift),
+        signals={**scores.signals, SUBJECTS: lift},
     )

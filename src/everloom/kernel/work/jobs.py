@@ -119,6 +119,7 @@ class RunningJobs:
         self._running: dict[int, tuple[JobRun, Thread]] = {}
         self._beating: Thread | None = None
         self._closing = Event()
+        self._closed = Event()
 
     def start(self, op: Operation, plan: JobPlan, key: str | None = None) -> JobStatus:
         """Start a job, or return the one that does the same work in this workspace already."""
@@ -207,8 +208,10 @@ class RunningJobs:
         with self._lock:
             # Nobody can tell any more how far those are that did not stop: the store is closed next.
             self._running.clear()
-        if self._beating is not None:
-            self._beating.join(_BEAT_SECONDS * 4)
+            beating = self._beating
+        self._closed.set()
+        if beating is not None:
+            beating.join(_BEAT_SECONDS * 4)
 
     def _begun(self, tx: Transaction, plan: JobPlan, fresh: list[JobStatus]) -> JobStatus:
         """Find the job that does this work, or write a new one; under the write lock, so that there is only one."""
@@ -291,7 +294,7 @@ class RunningJobs:
     def _beat(self) -> None:
         """Write the progress of all jobs, and hold them, until none runs any more."""
         while True:
-            time.sleep(_BEAT_SECONDS)
+            self._closed.wait(_BEAT_SECONDS)
             with self._lock:
                 if not self._running:
                     self._beating = None

@@ -94,7 +94,14 @@ class Archive:
         self._op = setup.op
         self._facts = setup.facts
 
-    def search(self, query: str, search_type: SearchType = "both", max_tokens: int = ANSWER_TOKENS) -> str:
+    def search(
+        self,
+        query: str,
+        search_type: SearchType = "both",
+        max_tokens: int = ANSWER_TOKENS,
+        *,
+        fits_only: bool = False,
+    ) -> str:
         """Find past exchanges and facts, and return them as quoted text with dates and ids."""
         tokens = checked_tokens(max_tokens)
         wanted = checked(query, "the query", _LONGEST_QUERY)
@@ -105,9 +112,9 @@ class Archive:
         facts: Sequence[Fact] = ()
         if search_type != "facts":
             scope = Scope(kinds=_SAID)
-            exchanges = self._op.search(wanted, limit=_MOST_EXCHANGES, within=scope).hits
+            exchanges = self._op.search(wanted, limit=_MOST_EXCHANGES, within=scope, fits_only=fits_only).hits
         if search_type != "conversations":
-            facts = self._facts.nearest(wanted, _MOST_FACTS)
+            facts = self._facts.nearest(wanted, _MOST_FACTS, fits_only=fits_only)
         place = _PLACES[search_type]
         fitting = [fact for fact in facts if fact.fits]
         self._facts.count_use([fact.id for fact in fitting])
@@ -115,7 +122,7 @@ class Archive:
             return self._joined(parts, "found", tokens)
         if nearest := self._tell(exchanges[:_NEAREST], facts[:_NEAREST], tokens):
             return f"Nothing in {place} fits well. The nearest:\n{self._joined(nearest, 'nearest', tokens)}"
-        return f"Nothing found in {place}."
+        return f"Nothing in {place} answers that." if fits_only else f"Nothing found in {place}."
 
     def _joined(self, parts: Sequence[str], label: str, tokens: int) -> str:
         """Quote what fits into the budget, and say how much was left off."""

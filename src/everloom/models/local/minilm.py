@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from everloom.models.catalog import Traits
 from everloom.models.embed import EmbeddingTask, TextVectors, unit
-from everloom.models.local.files import WeightPackage
 from everloom.models.local.tensors import read_tensors
+from everloom.models.static.files import WeightPackage
 from everloom.models.text import well_formed
 
 if TYPE_CHECKING:

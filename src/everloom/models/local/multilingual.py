@@ -13,7 +13,7 @@ import numpy as np
 
 from everloom.models.catalog import Traits
 from everloom.models.embed import EmbeddingTask, TextVectors, unit
-from everloom.models.local.files import WeightPackage
+from everloom.models.static.files import WeightPackage
 from everloom.models.text import trimmed, well_formed
 
 NAME = "local:use-multilingual"

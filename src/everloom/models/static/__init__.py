@@ -1,1 +1,1 @@
-"""The built-in offline embedder: word vectors from the package `wordllama`."""
+"""The built-in offline embedders: vectors of words and of pieces of words, which packages carry."""

@@ -5,10 +5,11 @@ Values only; `plan.py` decides their order, `report.py` reads them from the stor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from everloom.kernel.answer.encode import SAID
 from everloom.semantic.parts import BriefUnderstanding, SoulHint
 from everloom.semantic.results import SubjectPair
 
@@ -34,7 +35,7 @@ class StaleUnderstanding:
     """A subject's understanding that has not seen every observation."""
 
     id: int
-    subject_names: tuple[str, ...]
+    subject_names: tuple[str, ...] = field(metadata=SAID)
     summary: str
     generation: int
     version: int
@@ -57,7 +58,7 @@ class IntersectionNeed:
     subject_b: str
     intersection_size: int
     new_generation_count: int
-    existing_understanding: BriefUnderstanding | None
+    existing_understanding: BriefUnderstanding | None = field(metadata=SAID)
     value: float
 
     @property
@@ -82,7 +83,7 @@ class UnlinkedObservation:
     """An observation that no understanding cites yet, and that nobody dismissed."""
 
     id: int
-    subject_names: tuple[str, ...]
+    subject_names: tuple[str, ...] = field(metadata=SAID)
     content: str
     created_at: datetime
 
@@ -93,7 +94,7 @@ class QuestionableItem:
 
     id: int
     kind: Literal["understanding", "observation"]
-    reason: str | None
+    reason: str | None = field(metadata=SAID)
     flagged_at: datetime
     subject_names: tuple[str, ...]
 
@@ -120,12 +121,12 @@ class ConsolidationReport:
     as_of_id: int
     pending_count: int
     sessions_needing_description: tuple[SessionNeed, ...]
-    subjects_needing_understanding: tuple[SubjectNeed, ...]
-    stale_understandings: tuple[StaleUnderstanding, ...]
-    intersections_needing_synthesis: tuple[IntersectionNeed, ...]
-    semantically_dense_intersections: tuple[SubjectPair, ...]
-    unlinked_observations: tuple[UnlinkedObservation, ...]
-    questionable_items: tuple[QuestionableItem, ...]
+    subjects_needing_understanding: tuple[SubjectNeed, ...] = field(metadata=SAID)
+    stale_understandings: tuple[StaleUnderstanding, ...] = field(metadata=SAID)
+    intersections_needing_synthesis: tuple[IntersectionNeed, ...] = field(metadata=SAID)
+    semantically_dense_intersections: tuple[SubjectPair, ...] = field(metadata=SAID)
+    unlinked_observations: tuple[UnlinkedObservation, ...] = field(metadata=SAID)
+    questionable_items: tuple[QuestionableItem, ...] = field(metadata=SAID)
     neglected_subjects: tuple[NeglectedSubject, ...]
     soul_hints: tuple[SoulHint, ...]
     left_off: int = 0

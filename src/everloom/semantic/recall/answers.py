@@ -5,6 +5,7 @@ Reads records inside a unit of work. Refuses to know what is counted as used.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,12 +13,13 @@ from typing import Any, TypeVar
 
 from everloom.clock import from_micros, is_ahead
 from everloom.kernel.answer.budget import cost, cut_item
-from everloom.kernel.search import Hit
+from everloom.kernel.search import DEFAULT, Hit, is_question
 from everloom.kernel.search.when import spans_in
 from everloom.models.text import trimmed
 from everloom.semantic.evidence.records import ask_observations, ask_understandings
 from everloom.semantic.parts import BestAnswer, BriefObservation, Brought, DatedText, NamedText, Source, Supporting
 from everloom.semantic.recall.present import Statement, present_state
+from everloom.semantic.recall.signs import AT_THE_START
 from everloom.semantic.results import Observation, SemanticHit, Understanding
 from everloom.store import Ids, Unit
 
@@ -30,8 +32,13 @@ _SHORTEST = 12
 _MOST_NAMED = 5
 _MOST_EARLIER = 5
 _MOST_LINKED = 3
+_MARGIN = DEFAULT.bias.margin
+# "At the start of 2025" ends after so much of it.
+_EARLY = 1 / 3
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # Written for the session as a whole or for the agent itself, they touch every topic and answer few questions.
-_GENERAL = frozenset({"session", "soul", "protocol", "orientation"})
+_SESSION = "session"
+_GENERAL = frozenset({_SESSION, "soul", "protocol", "orientation"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,14 @@ class RecalledHit:
     def at(self) -> datetime:
         """When it was observed, or last understood."""
         return self.record.observed_at if isinstance(self.record, Observation) else self.record.updated_at
+
+    @property
+    def stored_at(self) -> datetime | None:
+        """When it was stored, if that is another time than when it was observed."""
+        record = self.record
+        return (
+            record.created_at if isinstance(record, Observation) and record.created_at != record.observed_at else None
+        )
 
     @property
     def linked(self) -> tuple[BriefObservation, ...]:
@@ -116,7 +131,11 @@ def arranged(question: str, found: Sequence[RecalledHit], now: datetime) -> list
 
     `now` is in the workspace's time zone, which decides when a day or a year ends.
     """
-    ranked = sorted(found, key=lambda each: (not each.fits, _is_general(each)))
+    # The description of a session comes first only if it answers better than the rest; documents never do.
+    enough = max((each.answers for each in found if each.fits and not _is_general(each)), default=0.0) + _MARGIN
+    ranked = sorted(found, key=lambda each: (not each.fits, _is_general(each) and not _tells_more(each, enough)))
+    if ranked and (ranked[0].hit.leads or _is_repeated(question, ranked[0].hit)):
+        return ranked
     statements = [_statement(each, now) for each in ranked]
     held = present_state(question, statements, _end_of_the_time_asked_for(question, now))
     if held is None:
@@ -142,6 +161,15 @@ def uncrowded(found: Sequence[RecalledHit]) -> list[RecalledHit]:
     return [each for each in found if each.id not in named and each.id not in general[1:]]
 
 
+def _is_repeated(question: str, hit: Hit) -> bool:
+    """Return whether a statement is asked for in its own words: then it is wanted itself, not what became of it."""
+    return hit.signals.get("verbatim", 0.0) > 0.0 and not is_question(question)
+
+
+def _tells_more(each: RecalledHit, enough: float) -> bool:
+    return isinstance(each.record, Understanding) and each.record.kind == _SESSION and each.answers > enough
+
+
 def _is_general(each: RecalledHit) -> bool:
     return isinstance(each.record, Understanding) and each.record.kind in _GENERAL
 
@@ -157,6 +185,7 @@ def _statement(each: RecalledHit, now: datetime) -> Statement:
         fits=each.fits,
         sources=frozenset(sources),
         is_dated=not is_ahead(each.at, now),
+        is_synthesis=not isinstance(each.record, Observation),
     )
 
 
@@ -171,8 +200,11 @@ def _dated(ids: Sequence[int], by_id: Mapping[int, RecalledHit]) -> tuple[DatedT
 
 def _end_of_the_time_asked_for(question: str, now: datetime) -> datetime | None:
     """Return when the past period that a question mentions ended; None if it mentions none."""
-    ends = [at for span in spans_in(question, now) if (at := from_micros(span.end)) <= now]
-    return max(ends, default=None)
+    share = _EARLY if AT_THE_START.search(question.casefold()) else 1
+    ends = [from_micros(span.begin + round((span.end - span.begin) * share)) for span in spans_in(question, now)]
+    if not ends:
+        ends = [now.replace(year=int(year) + 1, month=1, day=1, hour=0, minute=0) for year in _YEAR.findall(question)]
+    return max((end for end in ends if end <= now), default=None)
 
 
 def _shortest(dated: Sequence[DatedText]) -> tuple[DatedText, ...]:

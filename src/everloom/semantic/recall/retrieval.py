@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
-from everloom.kernel.answer.budget import affordable, checked_tokens, cost, cut_item, more, noted
+from everloom.kernel.answer.budget import Listed, affordable, checked_tokens, cost, cut_item, more, noted
 from everloom.kernel.operation import Operation, Transaction
-from everloom.kernel.search import DEFAULT, Findings, Recipe, Scope
+from everloom.kernel.search import ASSOCIATIVE, DEFAULT, NOTHING_FITS, Findings, Recipe, Scope, is_question
 from everloom.kernel.texts import checked, checked_list, checked_name, name_key
 from everloom.kernel.verbs import ANSWER_TOKENS
 from everloom.semantic import arguments
@@ -94,7 +94,7 @@ _FRAME_TOKENS = 110
 _NOTHING = "nothing in this memory answers that"
 _ONLY_IMPORTED = "nothing that was remembered answers that; imported conversations and notes say this"
 _NOTHING_NEW = "nothing here fits that has not been shown"
-_NOTHING_FITS = "nothing fits well; these are only the nearest"
+_NEAREST_ONLY = "nothing fits well; these are only the nearest"
 
 
 def compaction(log: SeenLog, last_token: int | None, now: datetime, gap: timedelta) -> CompactionReason | None:
@@ -134,7 +134,11 @@ def bring_to_mind(
     lost = compaction(log, held.last_token, op.now, held.gap)
     seen = frozenset() if held.include_seen or lost is not None else log.seen
     pages = FoundPages(op, "bring_to_mind")
-    found = {topic: pages.search(topic, limit=_DEPTH, within=_KNOWN, leaving_out=seen | documents) for topic in topics}
+    barred = seen | documents
+    found = {
+        topic: pages.search(topic, limit=_DEPTH, within=_KNOWN, leaving_out=barred, recipe=_recipe_for(topic))
+        for topic in topics
+    }
     look, news = pages.looked()
     if lost is not None:
         clear_seen(look)
@@ -170,9 +174,16 @@ def _note_token(tx: Transaction, token: int) -> None:
         tx.unit.send("semantic.session_brought", session=tx.session.id, token=token, at=to_micros(tx.at))
 
 
+def _recipe_for(topic: str) -> Recipe:
+    """Choose how to look for a topic: what answers a question says it, what a statement brings to mind is like it."""
+    return DEFAULT if is_question(topic) else ASSOCIATIVE
+
+
 def _fitting(op: Operation, topic: str, found: Sequence[RecalledHit]) -> list[RecalledHit]:
-    """Choose what fits a topic, the present state first."""
-    return [each for each in uncrowded(arranged(topic, found, op.local())) if each.fits]
+    """Choose what answers a question or comes to mind at a topic, the present state first."""
+    asks = is_question(topic)
+    ranked = uncrowded(arranged(topic, found, op.local()))
+    return [each for each in ranked if each.fits or (not asks and each.hit.relates)]
 
 
 def _in_turn(found: Sequence[Sequence[RecalledHit]]) -> list[RecalledHit]:
@@ -196,6 +207,8 @@ def _brought(each: RecalledHit, budget: int) -> Brought:
         Brought,
         each.record,
         **each.shown(round(budget * _OTHERS)),
+        observed_at=each.at,
+        stored_at=each.stored_at,
         relevance_score=round(each.hit.score, 4),
         answers=round(each.answers, 4),
     )
@@ -208,7 +221,12 @@ def _used(shown: Sequence[RecalledHit]) -> list[int]:
 
 
 def recall(
-    op: Operation, question_or_subject_name: str, max_tokens: int = ANSWER_TOKENS, judge: Judge | None = None
+    op: Operation,
+    question_or_subject_name: str,
+    max_tokens: int = ANSWER_TOKENS,
+    judge: Judge | None = None,
+    *,
+    fits_only: bool = False,
 ) -> Recall:
     """Answer a question, or show what is known about a subject; a judge has the last word on what answers it."""
     budget = checked_tokens(max_tokens)
@@ -230,6 +248,8 @@ def recall(
         # A model takes its time: what was deleted in the meantime is not shown.
         pages.read_again(found)
     answer = _recall_question(op, question, (found, pages), ruling, budget)
+    if fits_only and answer.nearest:
+        answer = replace(answer, nearest=(), note=NOTHING_FITS)
     return answer if answer.best_answer is not None else _with_imported(op, question, answer, budget)
 
 
@@ -308,7 +328,13 @@ def _unknown(nearest: int) -> str:
 
 
 def _best_answer(each: RecalledHit, budget: int) -> BestAnswer:
-    whole = reshape(BestAnswer, each.record, **each.shown(round(budget * _FIRST)), confidence=round(each.answers, 4))
+    whole = reshape(
+        BestAnswer,
+        each.record,
+        **each.shown(round(budget * _FIRST)),
+        confidence=round(each.answers, 4),
+        observed_at=each.at,
+    )
     return slimmed(whole, budget - _FRAME_TOKENS)
 
 
@@ -318,6 +344,8 @@ def _supporting(each: RecalledHit, budget: int) -> Supporting:
         each.record,
         content=cut_item(each.record.content, each.id, round(budget * _OTHERS)),
         source=each.source,
+        observed_at=each.at,
+        stored_at=each.stored_at,
         score=round(each.hit.score, 4),
         answers=round(each.answers, 4),
         also=each.also,
@@ -381,11 +409,17 @@ def _ask_told(
 
 
 def search(
-    op: Operation, query: str, limit: int, mode: SearchMode, max_tokens: int = ANSWER_TOKENS
+    op: Operation,
+    query: str,
+    limit: int,
+    mode: SearchMode,
+    max_tokens: int = ANSWER_TOKENS,
+    *,
+    fits_only: bool = False,
 ) -> tuple[SemanticHit, ...]:
     """Search understandings and observations; without vectors, search by words."""
     budget = checked_tokens(max_tokens)
-    return _search(op, query, mode, budget, limit=arguments.limit(limit), within=_KNOWN)
+    return _search(op, query, mode, budget, limit=arguments.limit(limit), within=_KNOWN, fits_only=fits_only)
 
 
 def query_observations(
@@ -395,13 +429,16 @@ def query_observations(
     mode: SearchMode,
     limit: int,
     max_tokens: int = ANSWER_TOKENS,
+    *,
+    fits_only: bool = False,
 ) -> tuple[SemanticHit, ...]:
     """Search the observations that are tagged with all of the subjects."""
     most, budget = arguments.limit(limit), checked_tokens(max_tokens)
     with op.read() as unit:
         subjects = need_ids(unit, subject_names)
         rows = unit.all("semantic.observation_tagged_all", subjects=subjects, count=len(subjects), limit=_MOST_RANKED)
-    return _search(op, query, mode, budget, limit=most, among=[row["id"] for row in rows])
+    among = [row["id"] for row in rows]
+    return _search(op, query, mode, budget, limit=most, among=among, fits_only=fits_only)
 
 
 def _search(op: Operation, query: str, mode: SearchMode, budget: int, **how: Any) -> tuple[SemanticHit, ...]:
@@ -416,8 +453,10 @@ def _search(op: Operation, query: str, mode: SearchMode, budget: int, **how: Any
         found = op.search(query, recipe=_RECIPES["text"], **how)
     joined = arranged(query, with_records(found.hits, asked[-1]() if asked else {}), op.local())
     hits = affordable([_semantic_hit(each, budget) for each in joined], budget - _FRAME_TOKENS, least=1)
-    note = noted(None if found.fits else _NOTHING_FITS, more(len(joined) - len(hits), "were found"))
-    return (replace(hits[0], note=note), *hits[1:]) if hits else ()
+    if not hits:
+        return Listed.of((), found.note)
+    note = noted(None if found.fits else _NEAREST_ONLY, more(len(joined) - len(hits), "were found"))
+    return (replace(hits[0], note=note), *hits[1:])
 
 
 def _semantic_hit(each: RecalledHit, budget: int) -> SemanticHit:

@@ -567,6 +567,12 @@ WHERE u.workspace_id = :workspace AND u.kind = 'soul' ORDER BY u.id;
 SELECT id, version FROM understanding
 WHERE workspace_id = :workspace AND subject_set = :subject_set AND kind = :kind AND superseded_by IS NULL ORDER BY id;
 
+-- name: understanding_of_sets
+-- Find the understandings in force about exactly some sets of subjects, oldest first.
+SELECT id, subject_set FROM understanding
+WHERE workspace_id = :workspace AND subject_set IN (:*sets) AND kind IN ('single_subject', 'relationship')
+    AND superseded_by IS NULL ORDER BY id;
+
 -- name: understanding_count
 -- Count the understandings in force.
 SELECT COUNT(*) AS count FROM understanding WHERE workspace_id = :workspace AND superseded_by IS NULL;

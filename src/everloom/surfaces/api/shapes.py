@@ -1,7 +1,7 @@
 """JSON schemas of what verbs return: the shape that `kernel/encode.py` writes, read from the types.
 
-Nothing is required, because what is null or empty is left out of an answer. A class is described once, by its name: no
-class name occurs twice in the package. Refuses to know any verb.
+Only what is said even when it is null or empty is required; all else may be left out of an answer. A class is
+described once, by its name: no class name occurs twice in the package. Refuses to know any verb.
 """
 
 from __future__ import annotations
@@ -56,6 +56,9 @@ def _composed(kind: Any, members: tuple[Any, ...], schemas: dict[str, Any]) -> d
 
 
 def _field(field: dataclasses.Field[Any], hint: Any, schemas: dict[str, Any]) -> dict[str, Any]:
+    if "is_by_id" in field.metadata:
+        ids = {"type": "object", "properties": {"id": _PLAIN[int]}, "required": ["id"]}
+        return {"type": "array", "items": ids} if get_args(hint) else ids
     if "is_as_given" not in field.metadata:
         return schema_of(hint, schemas)
     # Entries that are written as they were given have the forms that their `as_json` returns.
@@ -71,5 +74,7 @@ def _named(kind: type, schemas: dict[str, Any]) -> dict[str, Any]:
         hints = hints_of(kind)
         fields = {each.name: _field(each, hints[each.name], schemas) for each in dataclasses.fields(kind)}
         summary = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
-        schemas[name] = {"type": "object", "description": summary, "properties": fields}
+        said = [each.name for each in dataclasses.fields(kind) if "is_said" in each.metadata]
+        required = {"required": said} if said else {}
+        schemas[name] = {"type": "object", "description": summary, "properties": fields, **required}
     return {"$ref": f"{COMPONENTS}{name}"}

@@ -106,14 +106,36 @@ _DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only measure; store nothing.")
-def calibrate(invocation: Invocation, files: tuple[Path, ...], dry_run: bool) -> Answer:
+@click.option(
+    "--train",
+    "is_training",
+    is_flag=True,
+    help="Instead, learn from FILES of stories what evidence says about answers, and print the row for judge.toml.",
+)
+def calibrate(invocation: Invocation, files: tuple[Path, ...], dry_run: bool, is_training: bool) -> Answer:
     """Measure the embedder on real texts: its thresholds, and how near unrelated texts lie."""
+    if is_training:
+        return _train(files)
     passages = [passage for file in files for passage in _read_passages(file)] if files else None
     if invocation.is_remote:
         return _calibrate_elsewhere(invocation, passages, keep=not dry_run)
     with invocation.enter_here() as workspace:
         found = workspace.episodic.calibrate(passages, keep=not dry_run)
     return Answer(found, [*_calibrated_lines(found)], found.refusal)
+
+
+def _train(files: Sequence[Path]) -> Answer:
+    """Learn with the embedder of the settings, in a temporary store."""
+    from everloom.checks.training import groups_of, read_stories, train  # noqa: PLC0415  loads numpy
+    from everloom.settings import Settings  # noqa: PLC0415  loads pydantic
+
+    if not files:
+        raise Rejected("--train needs stories to learn from", hint="name a file such as benchmarks/recall/train.json")
+    groups = groups_of([story for file in files for story in read_stories(file)])
+    with progress(len(groups), "memories to learn from") as step:
+        row = train(groups, Settings(), step)
+    lines = [f"{name} = {{ {', '.join(f'{key} = {value}' for key, value in row[name].items())} }}" for name in row]
+    return Answer(row, ["[any]", *lines])
 
 
 def _calibrate_elsewhere(invocation: Invocation, passages: Sequence[CalibrationText] | None, *, keep: bool) -> Answer:

@@ -30,12 +30,15 @@ _NOTHING_FITS = "nothing fits well; these are only the nearest"
 @click.option("--from", "begin", metavar="DATE", help="Only what happened on or after this date.")
 @click.option("--until", "end", metavar="DATE", help="Only what happened on or before this date.")
 @click.option("--as-of", metavar="DATE", help="Search what was current at this time.")
+@click.option("--fits-only", is_flag=True, help="Only what answers the question.")
 @click.option("--explain", is_flag=True, help="Explain why each hit ranked where it did.")
-def search(invocation: Invocation, /, cue: tuple[str, ...], limit: int, explain: bool, **within: Any) -> Answer:
+def search(
+    invocation: Invocation, /, cue: tuple[str, ...], limit: int, fits_only: bool, explain: bool, **within: Any
+) -> Answer:
     """Search all memories, best match first."""
     with invocation.enter() as workspace:
         zone = workspace.info.zone
-        findings = workspace.find(" ".join(cue), limit=limit, within=_scope_of(zone, **within))
+        findings = workspace.find(" ".join(cue), limit=limit, within=_scope_of(zone, **within), fits_only=fits_only)
     # On stderr, so that it neither breaks JSON nor ends up in a pipe; programs find it in the result.
     if findings.degraded:
         click.echo(f"Warning: {findings.degraded}", err=True)
@@ -60,7 +63,7 @@ def _findings_result(findings: Findings) -> dict[str, object]:
     """Write the findings for programs, with explanations as text."""
     hits = [{**_spare(fields_of(hit)), "source": hit.source, "explanation": _explained(hit)} for hit in findings.hits]
     told = {"kinds": findings.kinds, "fits": findings.fits, "by_vectors": findings.by_vectors}
-    note = None if findings.fits or not hits else _NOTHING_FITS
+    note = findings.note if findings.fits or not hits else _NOTHING_FITS
     return {"hits": hits, **told, **_spare({"note": note, "degraded": findings.degraded})}
 
 
@@ -78,7 +81,7 @@ def _explained(hit: Hit) -> list[str]:
 def _findings_lines(findings: Findings, zone: ZoneInfo, explain: bool) -> Iterator[str]:
     """Write the findings for people."""
     if not findings.fits:
-        yield _NOTHING_FITS if findings.hits else "nothing found"
+        yield _NOTHING_FITS if findings.hits else findings.note or "nothing found"
     for hit in findings.hits:
         yield from _hit_lines(hit, zone, explain)
     if len(findings.kinds) > 1:

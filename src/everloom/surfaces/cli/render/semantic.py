@@ -13,7 +13,7 @@ from everloom.surfaces.cli.render.parts import Part, Renderer
 from everloom.surfaces.cli.runtime.output import Table, shortened
 
 if TYPE_CHECKING:
-    from everloom.semantic.parts import BestAnswer, BriefObservation, Brought
+    from everloom.semantic.parts import BestAnswer, BriefObservation, Brought, DatedText, Supporting
 
 
 def _names(subject_names: Sequence[str]) -> str:
@@ -36,7 +36,7 @@ def _brought(value: results.BroughtToMind, zone: ZoneInfo) -> Iterator[Part]:
     if value.compaction_detected:
         yield f"What was shown before is treated as lost ({value.compaction_reason})."
     for each in value.results:
-        yield f"{each.id}  {each.answers:.2f}  {each.source}{_names(each.subject_names)}"
+        yield f"{each.id}  {each.answers:.2f}  {_day(each, zone)}  {each.source}{_names(each.subject_names)}"
         yield f"    {shortened(each.summary or each.content or '')}"
         yield from _beside(each, zone)
     yield value.note or ""
@@ -47,27 +47,36 @@ def _question(value: results.QuestionRecall, zone: ZoneInfo) -> Iterator[Part]:
     best = value.best_answer
     if best is None:
         yield value.note or "nothing in this memory answers that"
-        yield from (f"  {each.id}  {each.answers:.2f}  {shortened(each.content, 200)}" for each in value.nearest)
+        yield from (_weaker(each, zone) for each in value.nearest)
         for told in value.imported:
             yield f"  {told.id}  {told.answers:.2f}  {shown(told.at, zone)}  {shortened(told.text, 200)}"
         yield from filter(None, [value.judgement])
         return
     yield best.content
-    written = "" if value.provenance is None else f", {shown(value.provenance.created_at, zone)}"
+    written = f", {shown(best.observed_at, zone)}"
+    if value.provenance is not None and value.provenance.created_at != best.observed_at:
+        written += f" (stored {shown(value.provenance.created_at, zone)})"
     yield f"    {best.id}  {best.confidence:.2f}  {best.source}{_names(best.subject_names)}{written}"
     yield from _beside(best, zone)
     if value.supporting:
         yield "\nAlso:"
-    yield from (f"  {each.id}  {each.answers:.2f}  {shortened(each.content, 200)}" for each in value.supporting)
+    yield from (_weaker(each, zone) for each in value.supporting)
     yield from filter(None, [value.note, value.judgement])
+
+
+def _weaker(each: Supporting, zone: ZoneInfo) -> str:
+    return f"  {each.id}  {each.answers:.2f}  {_day(each, zone)}  {shortened(each.content, 200)}"
+
+
+def _day(each: Brought | DatedText | BriefObservation | Supporting, zone: ZoneInfo) -> str:
+    return f"{each.observed_at.astimezone(zone):%Y-%m-%d}"
 
 
 def _beside(hit: BestAnswer | Brought | results.SemanticHit, zone: ZoneInfo) -> Iterator[str]:
     """Write what a hit stands for, what held before it, and what speaks against it."""
     for title, dated in (("earlier", hit.earlier), ("but also", hit.contradicts)):
         for each in dated:
-            when = f"{each.observed_at.astimezone(zone):%Y-%m-%d}"
-            yield f"    {title}, {when}: {each.id}  {shortened(each.content, 200)}"
+            yield f"    {title}, {_day(each, zone)}: {each.id}  {shortened(each.content, 200)}"
     yield from (f"    stands for {each.id}  {shortened(each.content, 120)}" for each in hit.also if each.content)
     if others := [str(each.id) for each in hit.also if not each.content]:
         yield f"    stands for {', '.join(others)}"
@@ -87,9 +96,7 @@ def _subject_recall(value: results.SubjectRecall, zone: ZoneInfo) -> Iterator[Pa
 
 
 def _observed(values: Sequence[BriefObservation], zone: ZoneInfo) -> Iterator[str]:
-    yield from (
-        f"  {each.id}  {each.observed_at.astimezone(zone):%Y-%m-%d}  {shortened(each.content)}" for each in values
-    )
+    yield from (f"  {each.id}  {_day(each, zone)}  {shortened(each.content)}" for each in values)
 
 
 def _neighborhood(value: results.Neighborhood, _zone: ZoneInfo) -> Iterator[Part]:

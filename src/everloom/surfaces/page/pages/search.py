@@ -29,9 +29,8 @@ def search(visit: Visit) -> Response:
             as_of=_instant(visit, "as_of", ends_day=True),
         )
         if question:
-            found = visit.workspace.find(
-                question, limit=visit.asked_number("limit", _LIMITS[0], least=1, most=_LIMITS[-1]), within=within
-            )
+            limit = visit.asked_number("limit", _LIMITS[0], least=1, most=_LIMITS[-1])
+            found = visit.workspace.find(question, limit=limit, within=within, fits_only=bool(visit.asked("fits_only")))
     except EverloomError as failure:
         # Beside the form, so that a date can be mended without typing the question again.
         error = failure

