@@ -28,9 +28,11 @@ from pathlib import Path
 from typing import Any, AnyStr, NoReturn
 
 import everloom
-from everloom.kernel.search.question import ask
+from everloom.kernel.search.judging.judge import told, wanted
+from everloom.kernel.search.question import ask, is_question
 from everloom.models.embed import EmbeddingTask
-from everloom.models.static.embed import StaticEmbedder
+from everloom.models.static.multilingual import MultilingualStaticEmbedder
+from everloom.semantic.recall.naming import name_keys, read_overview
 from everloom.store.statements import statements
 from everloom.wiring.faculties import FACULTIES
 
@@ -164,8 +166,12 @@ def _warm() -> None:
         statements(engine)
     for faculty in FACULTIES.values():
         assert faculty.verbs
-    StaticEmbedder().embed(["Who sails?"], EmbeddingTask.QUERY)
-    ask("Who sails?", 0)
+    question = "How old is Ann, who sails?"
+    MultilingualStaticEmbedder().embed([question], EmbeddingTask.QUERY)
+    ask(question, 0)
+    told(wanted(question), "Ann sails.")
+    is_question(question)
+    read_overview(question, dict.fromkeys(name_keys(question), 1))
 
 
 def _become(files: list[int]) -> int:

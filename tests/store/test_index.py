@@ -23,6 +23,7 @@ from everloom.clock import ManualClock, to_micros
 from everloom.kernel.search import Document, Scope
 from everloom.kernel.texts import analyse, indexed
 from everloom.loom import Loom, Workspace
+from everloom.models.static.multilingual import DIM
 from everloom.store import Unit
 from everloom.store.contract import EVERYTHING, Probe, Reach
 from everloom.store.migrations import steps
@@ -531,7 +532,7 @@ def test_a_large_perspective_is_searched_along_its_index_and_a_small_one_is_sort
         with psycopg.connect(postgres_url) as server:
             # So few are sorted unless that is made dear.
             server.execute(f"SET everloom.workspace = '{place.info.id}'; SET enable_sort = off".encode())
-            given = {"workspace": place.info.id, "probe": str([1.0] * 256), "limit": 5}
+            given = {"workspace": place.info.id, "probe": str([1.0] * DIM), "limit": 5}
             plan = "\n".join(row[0] for row in server.execute(f"EXPLAIN {told[0]}".encode(), given))
         assert f"Index Scan using {index}" in plan
 
