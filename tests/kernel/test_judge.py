@@ -11,9 +11,10 @@ import pytest
 from everloom.checks.training import groups_of, read_stories, train
 from everloom.errors import Rejected
 from everloom.kernel.search.judging import judge
+from everloom.kernel.search.question import ask
 from everloom.loom import Workspace
 from everloom.semantic.results import QuestionRecall
-from tests.store.ground import SETTINGS
+from tests.store.ground import SETTINGS, note
 
 LIFE = {
     "Rosalind": ["Rosalind keeps bees behind the chapel.", "Rosalind and Piet married in June 2011."],
@@ -84,6 +85,30 @@ def test_a_topic_brings_to_mind_what_no_question_is_answered_by(life: Workspace)
     assert "married" in (results[0].content or "")
 
 
+def test_what_came_to_mind_at_a_topic_is_not_brought_again(life: Workspace) -> None:
+    session = life.loom.workspace(life.name, session="evening").semantic
+    first = session.bring_to_mind("instruments")
+    assert first.results
+    again = session.bring_to_mind("instruments", last_token=first.heartbeat_token)
+    assert not {each.id for each in again.results} & {each.id for each in first.results}
+
+
+def test_what_leads_leads_among_what_fits_alone(life: Workspace) -> None:
+    # Asked by names that stand in no text: by its words, the understanding has nothing to do with the question.
+    life.add([note(f"On day {day} it rained until noon.") for day in range(320)])
+    made = life.semantic.create_understanding(["Rosalind", "Odile"], "They share one umbrella.", "An umbrella")
+    life.semantic.add_alias("Rosalind", "Quince")
+    life.semantic.add_alias("Odile", "Minnow")
+    question = "what is Minnow to Quince?"
+    assert life.find(question).hits[0].id == made.id
+    assert life.find(question, fits_only=True).hits[0].id == made.id
+
+
+def test_a_question_about_facts_is_no_request() -> None:
+    assert not ask("How do bees and hornets differ?", 0).is_request
+    assert ask("How do I keep bees?", 0).is_request
+
+
 def test_the_larger_a_memory_the_more_it_takes_to_be_known() -> None:
     answers, bearing, known = np.array([0.5, 0.1, 0.1]), np.array([-1.0, -1.0, 2.0]), np.array([0.3, 0.9, 0.9])
     assert judge.fitting(answers, bearing, known, 10).tolist() == [True, False, True]
@@ -114,6 +139,10 @@ def test_weights_are_learned_from_stories_and_have_the_signs_that_they_must_have
     assert row["answers"]["strength"] > 0
     assert all(row["answers"].get(name, 0) <= 0 for name in ("unnamed", "untold", "uncounted", "documents"))
     assert row["known"].get("bearing", 0) >= 0
+    unknown = story(4) | {"questions": [{"question": "Who?", "answer": ["nobody"], "category": "answerable"}]}
+    file.write_text(json.dumps({"stories": [unknown]}))
+    with pytest.raises(Rejected, match="no memory called nobody"):
+        read_stories(file)
     file.write_text("{}")
     with pytest.raises(Rejected, match="holds no stories"):
         read_stories(file)

@@ -25,7 +25,6 @@ from everloom.loom import Workspace, open_loom
 from everloom.settings import Settings
 
 Column = npt.NDArray[np.float64]
-Table = npt.NDArray[np.float64]
 
 _BEGIN = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 _DEPTH = 20
@@ -63,9 +62,8 @@ class TrainingStory:
 
 
 class JudgedHit(NamedTuple):
-    """One hit of one question: its evidence, whether it answers, and how much it counts."""
+    """One hit of a question: its evidence, whether it answers, its place, and what kind of question it was."""
 
-    question: int
     evidence: Mapping[str, float]
     is_right: bool
     place: int
@@ -84,18 +82,23 @@ def read_stories(file: Path) -> list[TrainingStory]:
 
 
 def _stories(content: Mapping[str, Any]) -> list[TrainingStory]:
-    return [
-        TrainingStory(
-            each["id"],
-            each["language"],
-            {one["id"]: (one["text"], tuple(one["subjects"])) for one in each["memories"] if "rests_on" not in one},
-            tuple(
-                TrainingQuestion(one["question"], frozenset(one["answer"]), one["category"] == "foreign")
-                for one in each["questions"]
-            ),
-        )
-        for each in content["stories"]
-    ]
+    return [_story(each) for each in content["stories"]]
+
+
+def _story(given: Mapping[str, Any]) -> TrainingStory:
+    """Read a story; questions that an understanding answers are left out, for only memories are stored."""
+    known = {each["id"] for each in given["memories"]}
+    if missing := {name for each in given["questions"] for name in each["answer"]} - known:
+        raise ValueError(f"{given['id']} has no memory called {', '.join(sorted(missing))}")
+    memories = {
+        each["id"]: (each["text"], tuple(each["subjects"])) for each in given["memories"] if "rests_on" not in each
+    }
+    questions = tuple(
+        TrainingQuestion(each["question"], frozenset(each["answer"]), each["category"] == "foreign")
+        for each in given["questions"]
+        if memories.keys() >= {*each["answer"]}
+    )
+    return TrainingStory(given["id"], given["language"], memories, questions)
 
 
 def groups_of(stories: Sequence[TrainingStory]) -> list[list[TrainingStory]]:
@@ -115,7 +118,7 @@ def train(
         open_loom(Path(folder) / "loom.db", settings=settings, clock=clock) as loom,
     ):
         for number, group in enumerate(groups):
-            cases += _asked(loom.workspace(f"group {number}"), group, clock, cases[-1].question + 1 if cases else 0)
+            cases += _asked(loom.workspace(f"group {number}"), group, clock)
             progress(1)
     if not any(each.is_right for each in cases):
         raise Rejected("these stories answer no question", hint="name for each question the memories that answer it")
@@ -159,9 +162,7 @@ def _joined(story: TrainingStory, count: int) -> TrainingStory:
     return replace(story, memories=memories, questions=tuple(questions))
 
 
-def _asked(
-    workspace: Workspace, group: Sequence[TrainingStory], clock: ManualClock, number: int
-) -> Iterator[JudgedHit]:
+def _asked(workspace: Workspace, group: Sequence[TrainingStory], clock: ManualClock) -> Iterator[JudgedHit]:
     """Store the memories of some stories in a workspace, and ask their questions."""
     ids: dict[tuple[str, str], int] = {}
     for story in group:
@@ -174,8 +175,7 @@ def _asked(
         for question in story.questions:
             right = {ids[story.name, name] for name in question.answers}
             for place, hit in enumerate(workspace.find(question.text, limit=_DEPTH, within=scope).hits):
-                yield JudgedHit(number, hit.evidence, hit.id in right, place, bool(right), question.is_foreign)
-            number += 1
+                yield JudgedHit(hit.evidence, hit.id in right, place, bool(right), question.is_foreign)
 
 
 def _learned(cases: Sequence[JudgedHit]) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class _Shown(NamedTuple):
 
     question: str
     angles: Mapping[int, str]
-    lesson: judge.Learned
+    learned: judge.Learned
     noise: Usual | None
     reading: _Reading | None
 
@@ -80,14 +80,14 @@ class _Shown(NamedTuple):
 class _Posed(NamedTuple):
     """A question in one workspace: as it was understood, as vectors, and how their perspectives are called.
 
-    `lesson` is what was learned about answers in its script, found with the embedder in use.
+    `learned` is what was learned about answers in its script, found with the embedder in use.
     """
 
     quest: Quest
     corpus: Corpus
     noise: Usual | None
     angles: Mapping[int, str]
-    lesson: judge.Learned
+    learned: judge.Learned
 
 
 class RankedDocument(NamedTuple):
@@ -105,12 +105,10 @@ class Ranking(NamedTuple):
     scores: Scores
     kept: Sequence[RankedDocument]
 
-    @property
-    def unfit(self) -> frozenset[int]:
-        """The candidates that do not answer."""
-        return frozenset(
-            row["item_id"] for row, fits in zip(self.gathered.candidates, _fits(self), strict=True) if not fits
-        )
+    def unfit(self, learned: judge.Learned) -> frozenset[int]:
+        """List the candidates that do not answer, whatever their texts turn out to tell."""
+        fits = _may_fit(self, learned)
+        return frozenset(row["item_id"] for row, each in zip(self.gathered.candidates, fits, strict=True) if not each)
 
     @property
     def known(self) -> float:
@@ -193,7 +191,7 @@ class Finder:
             ranking = _ranked(gathered, posed, background, most, barred)
             is_full = len(ranking.kept) >= limit
             if fits_only:
-                unfit = ranking.unfit
+                unfit = ranking.unfit(posed.learned)
                 ranking = _folded(gathered, ranking.scores, most, recipe, barred | unfit)
                 # What lies deeper fits less often: where most do not fit already, it is not worth looking at.
                 is_full &= len(ranking.kept) >= limit or 2 * len(unfit) > gathered.count
@@ -201,7 +199,7 @@ class Finder:
                 break
             # Starting from the recipe's own minimum: a smaller depth would gather the same candidates again.
             depth = max(depth, recipe.word_candidates) * _WIDENING
-        shown = _Shown(question, posed.angles, posed.lesson, posed.noise, reading)
+        shown = _Shown(question, posed.angles, posed.learned, posed.noise, reading)
         hits = _best_first(self._described(workspace, ranking, shown), recipe.bias.margin)
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
         if fits_only:
@@ -224,7 +222,7 @@ class Finder:
             corpus,
             None if noise is None else Usual(*noise()),
             self._embedding.angles(unit, vectors) if whole else {},
-            judge.lesson_for("" if vectors is None else vectors.model, script_in(question)),
+            judge.learned_for("" if vectors is None else vectors.model, script_in(question)),
         )
 
     def _ask_leading(self, unit: Unit, question: str, scope: Quest) -> Callable[[], Sequence[int]]:
@@ -263,7 +261,7 @@ class Finder:
         event = ask(anchor.phrase, scope.asked.now)
         quest = replace(scope, asked=event, archive=_NO_ARCHIVE, where=None, is_last=False)
         corpus = ask_counts(unit, event.terms)()
-        posed = _Posed(quest, corpus, None, {}, judge.lesson_for("", script_in(anchor.phrase)))
+        posed = _Posed(quest, corpus, None, {}, judge.learned_for("", script_in(anchor.phrase)))
         found = _ranked(gather(unit, quest, corpus, 1), posed, None, 1).kept
         events = [at for each in found if not is_ahead(from_micros(at := each.row["happened_at"]), now)]
         return ask(question, scope.asked.now, tuple(map(anchor.span, events)))
@@ -331,7 +329,7 @@ def _ranked(
     leaving_out: AbstractSet[int] = frozenset(),
 ) -> Ranking:
     """Rank the candidates and fold them into a page."""
-    scores = scored(gathered, posed.quest.asked, background, posed.quest.recipe, posed.lesson)
+    scores = scored(gathered, posed.quest.asked, background, posed.quest.recipe, posed.learned)
     places = {row["item_id"]: place for place, row in enumerate(gathered.candidates)}
     leading = [places[item] for item in posed.quest.leading or () if item in places]
     return _folded(gathered, lifted(scores, leading), limit, posed.quest.recipe, leaving_out)
@@ -366,7 +364,7 @@ def _hits(ranking: Ranking, page: _Page) -> tuple[Hit, ...]:
     The similarity is that of the whole question, which thresholds are about; the ranking may leave names out.
     """
     gathered, scores = ranking.gathered, ranking.scores
-    asked, lesson = judge.wanted(page.shown.question), page.shown.lesson
+    asked, learned = judge.wanted(page.shown.question), page.shown.learned
     spelled = spellings(page.shown.question)
     words = [spelled.get(term, term) for term in scores.terms]
     hits = []
@@ -379,7 +377,7 @@ def _hits(ranking: Ranking, page: _Page) -> tuple[Hit, ...]:
         told = judge.told(asked, row["text"])
         evidence = dict(at(scores.evidence, place)) | told
         leads = bool(scores.signals.get(SUBJECTS, _NO_LIFT)[place : place + 1].any())
-        odds = judge.weighed(lesson.answers, evidence)
+        odds = judge.weighed(learned.answers, evidence)
         answers = float(scores.answers[place] if leads else judge.likely(odds))
         tells = not told["untold"] and not told["uncounted"]
         fits = leads or (tells and bool(_fitting(ranking, np.array([answers]), slice(place, place + 1))[0]))
@@ -415,9 +413,12 @@ def _hits(ranking: Ranking, page: _Page) -> tuple[Hit, ...]:
     return tuple(hits)
 
 
-def _fits(ranking: Ranking) -> Claims:
-    """Mark the candidates that may answer, as far as that is known before their texts are read."""
-    return _fitting(ranking, ranking.scores.answers)
+def _may_fit(ranking: Ranking, learned: judge.Learned) -> Claims:
+    """Mark the candidates that answer if their texts tell what is asked for, and those that lead."""
+    scores = ranking.scores
+    best = judge.likely(judge.weighed(learned.answers, {**scores.evidence, "told": 1.0}))
+    leads: Claims = scores.signals.get(SUBJECTS, np.zeros_like(best)) > 0.0
+    return leads | _fitting(ranking, best)
 
 
 def _fitting(ranking: Ranking, answers: Column, places: slice = slice(None)) -> Claims:

@@ -42,8 +42,8 @@ _ADVICE = r"""
     ^\W*(?:help|suggest|recommend|write|draft|plan|make|create)\b | \b(?:should|good|best|popular)\b
     | \bi(?:['’]m|\ am)\ (?:\w+\ )?
         (?:planning|looking|thinking|trying|about|going|working|considering|creating|building)\b
-    | \bi\ (?:want|need|would\ like|have)\ to\b | \bi['’]d\ like\ to\b | ^\W*if\ i\b | \bwhen\ i(?:['’]m|\ am)\b
-    | \bhow\ (?:do|can|could|would|might|to)\b | \bwhat\ (?:do|can|could)\ i\b
+    | \bi\ (?:want|need|would\ like)\ to\b | \bi['’]d\ like\ to\b | ^\W*if\ i\b | \bwhen\ i(?:['’]m|\ am)\b
+    | \bhow\ (?:(?:do|can|could|would|might)\ (?:i|we|you|one)|to)\b | \bwhat\ (?:(?:can|could)\ i|do\ i\ need)\b
 """
 # A question about what was is no request, however it is put.
 _ABOUT_PAST = r"""
@@ -147,7 +147,7 @@ def names_in(known: Iterable[Known], terms: AbstractSet[str]) -> frozenset[froze
     return frozenset(words for each in set(known) for words in _names_of(each) if words <= terms)
 
 
-def borne(known: Sequence[Known], names: AbstractSet[frozenset[str]], terms: Sequence[str], holds: Claims) -> Column:
+def named_in(known: Sequence[Known], names: AbstractSet[frozenset[str]], terms: Sequence[str], holds: Claims) -> Column:
     """Mark the documents that are known by one of the names, and half those that mention it in their text."""
     bears = {each: not names.isdisjoint(_names_of(each)) for each in set(known)}
     says = np.zeros(len(known), np.bool_)

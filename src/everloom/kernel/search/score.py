@@ -32,7 +32,7 @@ from everloom.kernel.search.gather import Gathered, known_by
 from everloom.kernel.search.hits import SUBJECTS
 from everloom.kernel.search.index import PLAN, WISH, Standing
 from everloom.kernel.search.judging import judge
-from everloom.kernel.search.question import QUESTION_MARKS, Asked, Side, borne, is_said_by, said_by, unnamed
+from everloom.kernel.search.question import QUESTION_MARKS, Asked, Side, is_said_by, named_in, said_by, unnamed
 from everloom.kernel.search.recipe import Bias, Recipe
 from everloom.kernel.search.when import Moments, credit
 from everloom.store import Row, VectorHit
@@ -110,7 +110,7 @@ class _Read:
 
 
 def scored(
-    gathered: Gathered, asked: Asked, background: Background | None, recipe: Recipe, lesson: judge.Learned
+    gathered: Gathered, asked: Asked, background: Background | None, recipe: Recipe, learned: judge.Learned
 ) -> Scores:
     """Score every candidate; ties go to the newer."""
     asked = asked._replace(terms=telling(asked.terms, gathered.corpus))
@@ -126,7 +126,7 @@ def scored(
     odds = bearing(evidence, shares, background.noise if background else Usual(0.0, 0.0))
     names = unnamed([known_by(row) for row in gathered.candidates], gathered.names, asked.terms, holds)
     pieces = judge.evidence(strengths / SPREAD, odds, names, read.own.lengths, gathered.corpus.documents)
-    likely = judge.likely(judge.weighed(lesson.answers, pieces))
+    likely = judge.likely(judge.weighed(learned.answers, pieces))
     bias = factors(_circumstances(gathered, asked, recipe.bias), recipe.bias)
     ids = np.fromiter((row["item_id"] for row in gathered.candidates), np.int64, gathered.count)
     order, moved = ordered(strengths, likely, ids, bias, recipe.bias)
@@ -135,7 +135,7 @@ def scored(
         order=order,
         score=relevance(moved),
         answers=likely,
-        known=judge.likely(judge.weighed(lesson.known, pieces)),
+        known=judge.likely(judge.weighed(learned.known, pieces)),
         evidence=pieces,
         relevance=relevance(strengths),
         signals=signals,
@@ -271,7 +271,7 @@ def _credited(gathered: Gathered, asked: Asked, holds: Claims, recipe: Recipe) -
     rows, known = gathered.candidates, [known_by(row) for row in gathered.candidates]
     signals = {}
     if gathered.names:
-        signals["names"] = recipe.names * borne(known, gathered.names, asked.terms, holds)
+        signals["names"] = recipe.names * named_in(known, gathered.names, asked.terms, holds)
     if recipe.who:
         signals["who"] = recipe.who * said_by(known, asked.side)
     if asked.spans:

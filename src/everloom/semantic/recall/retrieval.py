@@ -143,7 +143,7 @@ def bring_to_mind(
     if lost is not None:
         clear_seen(look)
     joined = pages.joined(*found.values())
-    chosen = _in_turn([_fitting(op, topic, each) for topic, each in zip(found, joined, strict=True)])
+    chosen = _in_turn([_coming_to_mind(op, topic, each) for topic, each in zip(found, joined, strict=True)])
     results = affordable([_brought(each, budget) for each in chosen], budget - _FRAME_TOKENS, least=1)
     show_items(look, _used(chosen[: len(results)]))
     token = _next_token(op, log)
@@ -179,11 +179,17 @@ def _recipe_for(topic: str) -> Recipe:
     return DEFAULT if is_question(topic) else ASSOCIATIVE
 
 
-def _fitting(op: Operation, topic: str, found: Sequence[RecalledHit]) -> list[RecalledHit]:
-    """Choose what answers a question or comes to mind at a topic, the present state first."""
-    asks = is_question(topic)
+def _fitting(op: Operation, question: str, found: Sequence[RecalledHit]) -> list[RecalledHit]:
+    """Choose what answers a question, the present state first."""
+    return [each for each in uncrowded(arranged(question, found, op.local())) if each.fits]
+
+
+def _coming_to_mind(op: Operation, topic: str, found: Sequence[RecalledHit]) -> list[RecalledHit]:
+    """Choose what answers a question, or fits a topic by what it is like; what is shown of either counts as used."""
+    if is_question(topic):
+        return _fitting(op, topic, found)
     ranked = uncrowded(arranged(topic, found, op.local()))
-    return [each for each in ranked if each.fits or (not asks and each.hit.relates)]
+    return [replace(each, fits=True) for each in ranked if each.fits or each.hit.relates]
 
 
 def _in_turn(found: Sequence[Sequence[RecalledHit]]) -> list[RecalledHit]:

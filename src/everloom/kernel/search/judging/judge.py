@@ -57,7 +57,7 @@ class Wanted(NamedTuple):
     is_number: bool
 
 
-def lesson_for(model: str, script: str) -> Learned:
+def learned_for(model: str, script: str) -> Learned:
     """Return what was learned for an embedder and a script; what holds for any where they have no row of their own."""
     table = _table()
     row = table.get(f"{model} {script}") or table.get(model) or table[_ANY]
