@@ -99,7 +99,7 @@ def test_what_leads_leads_among_what_fits_alone(life: Workspace) -> None:
     made = life.semantic.create_understanding(["Rosalind", "Odile"], "They share one umbrella.", "An umbrella")
     life.semantic.add_alias("Rosalind", "Quince")
     life.semantic.add_alias("Odile", "Minnow")
-    question = "what is Minnow to Quince?"
+    question = "How do Minnow and Quince get along?"
     assert life.find(question).hits[0].id == made.id
     assert life.find(question, fits_only=True).hits[0].id == made.id
 
